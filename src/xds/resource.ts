@@ -1,0 +1,64 @@
+/** An xDS type URL, for instance `type.googleapis.com/envoy.config.cluster.v3.Cluster`. */
+export type TypeUrl = string;
+
+const prefix = 'type.googleapis.com/';
+
+/** The types that this server knows by name; the order is the order in which one push sends them. */
+export const typeUrls = {
+  cluster: `${prefix}envoy.config.cluster.v3.Cluster`,
+  endpoint: `${prefix}envoy.config.endpoint.v3.ClusterLoadAssignment`,
+  secret: `${prefix}envoy.extensions.transport_sockets.tls.v3.Secret`,
+  extension: `${prefix}envoy.config.core.v3.TypedExtensionConfig`,
+  listener: `${prefix}envoy.config.listener.v3.Listener`,
+  route: `${prefix}envoy.config.route.v3.RouteConfiguration`,
+} as const;
+
+/** Name of a resource that must be ready on a stream before the one that needs it is sent there. */
+export interface Need {
+  readonly type: TypeUrl;
+  readonly name: string;
+}
+
+/**
+ * A piece of a resource and where it came from, so that a refusal can be laid at the right door. A plain resource
+ * has one part, a composite (a RouteConfiguration) one for each unit that its fragments came from.
+ */
+export interface Part {
+  /** Opaque here; for Fairway the key of an object, `Route/default/api`. */
+  readonly unit: string;
+  /** Opaque here; for Fairway the generation of that object which this part was made from. */
+  readonly generation: number;
+  /** Content hash of the part. */
+  readonly hash: string;
+}
+
+/** One row of the resource table. Immutable; the bytes are shared by every stream. */
+export interface Resource {
+  readonly type: TypeUrl;
+  readonly name: string;
+  /** The whole encoded `envoy.service.discovery.v3.Resource` (name, version, Any). */
+  readonly bytes: Uint8Array;
+  /** Content hash of the inner message: the xDS version. */
+  readonly hash: string;
+  /** Who gets it: every stream that has this audience. */
+  readonly audience: string;
+  readonly needs: readonly Need[];
+  readonly parts: readonly Part[];
+  /** The names of this resource may be withheld this long after its CDS answer is due (active checks, DNS, TLS). */
+  readonly warmupMs?: number;
+}
+
+/**
+ * What changed in the table at one revision. Structured-clonable: this and {@link Progress} are the only things
+ * that cross into and out of this room.
+ */
+export interface Commit {
+  readonly revision: number;
+  readonly puts: readonly Resource[];
+  readonly removals: readonly { readonly type: TypeUrl; readonly name: string }[];
+  /**
+   * Which audiences a subject now has; an empty list takes all away. Subjects are `cluster/<node.cluster>` and
+   * `node/<node.id>`; a stream has the union of its two subjects' audiences.
+   */
+  readonly audiences: readonly { readonly subject: string; readonly audiences: readonly string[] }[];
+}
