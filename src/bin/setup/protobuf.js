@@ -96,7 +96,7 @@ export async function generateProtobuf(progress) {
     const node = requireNode();
     await run(node, [join(root, 'node_modules/@bufbuild/buf/bin/buf'), 'generate', '--output', join(aside, 'out')], {
       cwd: join(aside, 'in'),
-      env: { PATH: [join(root, 'node_modules/.bin'), dirname(node), process.env.PATH].join(delimiter) },
+      env: { PATH: [join(root, 'node_modules/.bin'), dirname(node), process.env['PATH']].join(delimiter) },
     });
     write(join(aside, 'out', '.stamp'), stamp);
     if (existsSync(output)) renameSync(output, join(aside, 'old'));
