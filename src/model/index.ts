@@ -27,7 +27,7 @@ export {
 } from './backend-pool.ts';
 export type { CertificateSpec } from './certificate.ts';
 export { type FleetSpec, fleetDrainTimeoutMs } from './fleet.ts';
-export { type Kind, kindNames } from './kind.ts';
+export { type Kind, type KindNames, kindNames, namesOfKinds } from './kind.ts';
 export {
   apiVersion,
   type BackendPoolObject,

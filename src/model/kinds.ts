@@ -2,7 +2,7 @@ import type { TObject } from 'typebox';
 import { type BackendPoolSpec, backendPoolReasons, backendPoolReferences, backendPoolSchema } from './backend-pool.ts';
 import { type CertificateSpec, certificateReasons, certificateSchema } from './certificate.ts';
 import { type FleetSpec, fleetReasons, fleetSchema } from './fleet.ts';
-import type { Kind } from './kind.ts';
+import { type Kind, type KindNames, namesOfKinds } from './kind.ts';
 import type { Metadata } from './meta.ts';
 import { type NodeSpec, nodeReasons, nodeSchema } from './node.ts';
 import type { Reference } from './ref.ts';
@@ -63,14 +63,8 @@ export interface DraftOf<K extends Kind> {
 export type DraftObject = { [K in Kind]: DraftOf<K> }[Kind];
 
 /** What Fairway knows of a kind as such. */
-export interface KindInfo<K extends Kind = Kind> {
+export interface KindInfo<K extends Kind = Kind> extends KindNames {
   readonly kind: K;
-  /** In URLs: `virtual-services`. */
-  readonly plural: string;
-  /** For the command line: `vs`. */
-  readonly shortNames: readonly string[];
-  /** A global kind has no scope. */
-  readonly global: boolean;
   /** Of `spec`. */
   readonly schema: TObject;
   readonly description: string;
@@ -88,9 +82,7 @@ const none = (): readonly Reference[] => [];
 export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
   Scope: {
     kind: 'Scope',
-    plural: 'scopes',
-    shortNames: [],
-    global: true,
+    ...namesOfKinds.Scope,
     schema: scopeSchema,
     description: 'A tenant: names are unique per kind and scope.',
     secretFields: [],
@@ -99,9 +91,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
   },
   Fleet: {
     kind: 'Fleet',
-    plural: 'fleets',
-    shortNames: [],
-    global: true,
+    ...namesOfKinds.Fleet,
     schema: fleetSchema,
     description: 'A set of nodes that share a job.',
     secretFields: [],
@@ -110,9 +100,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
   },
   Node: {
     kind: 'Node',
-    plural: 'nodes',
-    shortNames: ['no'],
-    global: true,
+    ...namesOfKinds.Node,
     schema: nodeSchema,
     description: 'One load balancer; it registers itself.',
     secretFields: [],
@@ -121,9 +109,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
   },
   Certificate: {
     kind: 'Certificate',
-    plural: 'certificates',
-    shortNames: ['cert'],
-    global: false,
+    ...namesOfKinds.Certificate,
     schema: certificateSchema,
     description: 'A certificate chain with its key, or a bundle of CAs.',
     secretFields: ['/spec/key'],
@@ -132,9 +118,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
   },
   BackendPool: {
     kind: 'BackendPool',
-    plural: 'backend-pools',
-    shortNames: ['pool'],
-    global: false,
+    ...namesOfKinds.BackendPool,
     schema: backendPoolSchema,
     description: 'Servers behind a service.',
     secretFields: [],
@@ -143,9 +127,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
   },
   VirtualService: {
     kind: 'VirtualService',
-    plural: 'virtual-services',
-    shortNames: ['vs'],
-    global: false,
+    ...namesOfKinds.VirtualService,
     schema: virtualServiceSchema,
     description: 'A service offered at addresses and ports.',
     secretFields: [],
@@ -154,9 +136,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
   },
   Route: {
     kind: 'Route',
-    plural: 'routes',
-    shortNames: [],
-    global: false,
+    ...namesOfKinds.Route,
     schema: routeSchema,
     description: 'HTTP rules attached to a listener of a virtual service.',
     secretFields: [],

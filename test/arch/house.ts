@@ -69,6 +69,11 @@ export const sideDoors: readonly { readonly file: string; readonly for: readonly
     for: ['observe', 'api', 'control', 'server'],
     why: 'the interface is types and limits; the stores behind the door bring drivers',
   },
+  {
+    file: 'model/kind.ts',
+    for: ['cli'],
+    why: 'names of the kinds; the schemas behind the door take longer to load than a whole `fairway get` may',
+  },
 ];
 
 /** What a pure room may not name: the world outside, and the libraries that speak to it or wait for it. */
