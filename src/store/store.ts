@@ -33,7 +33,10 @@ export interface Transaction {
 /** `committed: false` names the checks that did not hold with what stands there now. */
 export type CommitOutcome =
   | { readonly committed: true; readonly revision: Revision }
-  | { readonly committed: false; readonly failed: readonly { readonly key: string; readonly entry: Entry | undefined }[] };
+  | {
+      readonly committed: false;
+      readonly failed: readonly { readonly key: string; readonly entry: Entry | undefined }[];
+    };
 
 /** All changes of one commit, in one event: nobody ever sees half of one. */
 export interface WatchEvent {

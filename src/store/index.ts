@@ -1,0 +1,44 @@
+/**
+ * The store: what operators want, what was decided and what was seen, durable and in one order.
+ *
+ * A process has one store. It is an ordered key space with atomic transactions, one revision for all, and a watch
+ * from any revision that the log still holds: the little that an embedded database and etcd both give, so that the
+ * rest of Fairway cannot tell them apart. What each implementation promises stands in store.ts, what they are held to
+ * in test/contract/store.ts.
+ *
+ * - `memory`: for tests and throw-away servers.
+ * - `sqlite`: embedded, one server. One worker thread per store with one connection; a commit waits for an fsync there
+ *   and not on the event loop, and transactions that arrive meanwhile share the next one.
+ *
+ * Two decisions that both share:
+ * - Every committed transaction has a revision of its own, also one that changes nothing; so revisions in a watch are
+ *   without gaps, and a transaction id always names one commit.
+ * - A watcher is a revision, not a queue (log.ts).
+ */
+import type { SqliteStoreOptions } from './sqlite.ts';
+import type { Store } from './store.ts';
+
+export type { LogBounds } from './log.ts';
+export { createMemoryStore, type MemoryStoreOptions } from './memory.ts';
+export type { SqliteStoreOptions } from './sqlite.ts';
+export {
+  type CommitOutcome,
+  type Entry,
+  type Revision,
+  type Snapshot,
+  type Store,
+  storeLimits,
+  type Transaction,
+  type WatchEvent,
+} from './store.ts';
+
+/**
+ * Opens the embedded store in a folder of its own, which it holds alone until it is closed. Loads its driver only now.
+ *
+ * Throws `FairwayError` `StoreUnavailable` (the folder is in use by another process, cannot be used, or is full) or
+ * `Internal` (the database is damaged, of another program, or of a newer version of this one).
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const sqlite = await import('./sqlite.ts');
+  return sqlite.openSqliteStore(options);
+}

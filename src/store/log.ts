@@ -1,0 +1,178 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FairwayError, InvariantError } from '../lib/errors.ts';
+import type { Revision, WatchEvent } from './store.ts';
+
+/** How far a log reaches back: over either number the oldest commits are dropped; the newest is always kept. */
+export interface LogBounds {
+  readonly revisions: number;
+  /** Size of keys and values, counted roughly (UTF-16 units and an allowance for each event and operation). */
+  readonly bytes: number;
+}
+
+export interface ChangeLogOptions {
+  /** Revision of the store when the log begins. */
+  readonly head?: Revision;
+  readonly bounds: LogBounds;
+  /**
+   * Where commits that are no longer held here can still be read: the next few after `after`, in order, at least one.
+   * Throws `RevisionCompacted` (see {@link compacted}) when it does not reach back that far either.
+   */
+  readonly older?: (after: Revision) => Promise<readonly WatchEvent[]>;
+}
+
+/** A watcher that catches up gives the event loop to others after so many events. */
+const eventsPerTurn = 256;
+
+/**
+ * The newest commits of a store, in order, for its watchers. One per store.
+ *
+ * A watcher is nothing but a revision: it reads the log at its own pace and waits when it has reached the head. So
+ * a slow watcher costs no memory, and one that falls behind the log reads on from `older`, or is told that its
+ * revision is compacted.
+ *
+ * ```
+ *        older (disk)          │        held here        │
+ *   ───────────────────────────┼─────────────────────────┼──▶ revision
+ *                            floor                     head
+ * ```
+ */
+export class ChangeLog {
+  readonly #bounds: LogBounds;
+  readonly #older: ((after: Revision) => Promise<readonly WatchEvent[]>) | undefined;
+  readonly #sleepers = new Set<() => void>();
+  /** Commits floor+1 … head, from `#start`; the places before it are empty and cut off from time to time. */
+  #events: (WatchEvent | undefined)[] = [];
+  #start = 0;
+  #bytes = 0;
+  #head: Revision;
+  #closed: FairwayError | undefined;
+
+  constructor(options: ChangeLogOptions) {
+    this.#bounds = options.bounds;
+    this.#older = options.older;
+    this.#head = options.head ?? 0;
+  }
+
+  get head(): Revision {
+    return this.#head;
+  }
+
+  /** Commits up to this one are no longer held here. */
+  get floor(): Revision {
+    return this.#head - (this.#events.length - this.#start);
+  }
+
+  /** Adds the next commit and wakes the watchers. */
+  append(event: WatchEvent): void {
+    if (event.revision !== this.#head + 1) {
+      throw new InvariantError(`appending commit ${event.revision} to a change log that ends at ${this.#head}`);
+    }
+    this.#events.push(event);
+    this.#head = event.revision;
+    this.#bytes += sizeOf(event);
+    this.#trim();
+    this.#wake();
+  }
+
+  /** See `Store.watch`. */
+  async *watch(after: Revision, signal: AbortSignal): AsyncGenerator<WatchEvent, void, undefined> {
+    let reached = after;
+    let run = 0;
+    for (;;) {
+      if (signal.aborted) return;
+      if (this.#closed !== undefined) throw this.#closed;
+      if (reached >= this.#head) {
+        await this.#sleep(signal);
+        run = 0;
+      } else if (reached < this.floor) {
+        const events = await this.#readOlder(reached).catch((error: unknown) => {
+          if (signal.aborted) return [];
+          throw error;
+        });
+        for (const event of events) {
+          if (signal.aborted) return;
+          if (event.revision !== reached + 1) {
+            throw new InvariantError(`reading older commits: ${event.revision} came after ${reached}`);
+          }
+          yield event;
+          reached = event.revision;
+        }
+      } else {
+        const event = this.#events[this.#start + (reached - this.floor)] as WatchEvent;
+        yield event;
+        reached = event.revision;
+        run += 1;
+        if (run % eventsPerTurn === 0) await nextTurn();
+      }
+    }
+  }
+
+  /** Ends every watch with `reason`, also those begun later. */
+  close(reason: FairwayError): void {
+    this.#closed ??= reason;
+    this.#events = [];
+    this.#start = 0;
+    this.#wake();
+  }
+
+  async #readOlder(reached: Revision): Promise<readonly WatchEvent[]> {
+    if (this.#older === undefined) throw compacted(reached, this.floor);
+    const events = await this.#older(reached);
+    if (events.length === 0) throw new InvariantError(`reading older commits: none after ${reached}`);
+    return events;
+  }
+
+  #trim(): void {
+    while (this.#events.length - this.#start > 1 && this.#exceeds()) {
+      this.#bytes -= sizeOf(this.#events[this.#start] as WatchEvent);
+      this.#events[this.#start] = undefined;
+      this.#start += 1;
+    }
+    // Cut off when half is empty: each event is moved once on average.
+    if (this.#start > this.#events.length / 2) {
+      this.#events = this.#events.slice(this.#start);
+      this.#start = 0;
+    }
+  }
+
+  #exceeds(): boolean {
+    return this.#events.length - this.#start > this.#bounds.revisions || this.#bytes > this.#bounds.bytes;
+  }
+
+  #wake(): void {
+    const sleepers = [...this.#sleepers];
+    this.#sleepers.clear();
+    for (const wake of sleepers) wake();
+  }
+
+  /** Until the next commit, the end of the log, or the end of the watch. */
+  async #sleep(signal: AbortSignal): Promise<void> {
+    const { promise, resolve: wake } = Promise.withResolvers<void>();
+    const onAbort = () => wake();
+    this.#sleepers.add(wake);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await promise;
+    } finally {
+      this.#sleepers.delete(wake);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+/** The error of a watch whose `after` is below what is kept. */
+export function compacted(after: Revision, floor: Revision): FairwayError {
+  return new FairwayError(
+    'RevisionCompacted',
+    `watching from revision ${after}: the log begins after revision ${floor}; list anew and watch from there`,
+    { extra: { compactedRevision: floor } },
+  );
+}
+
+/** Rough cost of an event in memory; 64 stands for the objects around the text. */
+export function sizeOf(event: WatchEvent): number {
+  let size = 64;
+  for (const { key, value } of event.puts) size += 64 + key.length + value.length;
+  for (const key of event.deletes) size += 64 + key.length;
+  return size;
+}

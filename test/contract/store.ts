@@ -1,0 +1,16 @@
+import { describe } from 'vitest';
+import { commitContract } from './store-commit.ts';
+import type { OpenStore } from './store-fixture.ts';
+import { limitContract } from './store-limits.ts';
+import { readContract } from './store-read.ts';
+import { watchContract } from './store-watch.ts';
+
+/** What every store keeps, whatever it is made of. `open` is called once or more in each test. */
+export function storeContract(name: string, open: OpenStore): void {
+  describe(`${name} store`, () => {
+    commitContract(open);
+    limitContract(open);
+    readContract(open);
+    watchContract(open);
+  });
+}
