@@ -28,7 +28,7 @@ export async function installPackages(progress) {
   try {
     for (const name of ['package.json', 'package-lock.json', '.npmrc'])
       copyFileSync(join(root, name), join(aside, name));
-    await npm(['ci', '--no-audit', '--no-fund'], aside);
+    await npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], aside);
     if (existsSync(installed)) renameSync(installed, join(aside, 'old'));
     renameSync(join(aside, 'node_modules'), installed);
   } finally {

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs a program to its end and gives what it printed to standard output. Rejects, with the tail of all output in the
+ * Runs a program to its end and gives what it printed to standard output. Rejects, with the ends of all output in the
  * message, when it cannot be started or ends with anything but 0.
  *
  * @param {string} command
@@ -36,8 +36,20 @@ export function run(command, args, options = {}) {
     child.on('close', (code, signal) => {
       process.off('exit', stop);
       if (code === 0) return resolve(stdout);
-      const tail = all.trim().split('\n').slice(-20).join('\n');
-      reject(new Error(`${command} ${args.join(' ')} ended with ${signal ?? `code ${code}`}:\n${tail}`));
+      reject(new Error(`${command} ${args.join(' ')} ended with ${signal ?? `code ${code}`}:\n${excerpt(all)}`));
     });
   });
+}
+
+/** Lines kept of each end: some programs say what is wrong first, some last. */
+const endLines = 15;
+
+/**
+ * @param {string} output
+ * @returns {string}
+ */
+function excerpt(output) {
+  const lines = output.trim().split('\n');
+  if (lines.length <= 2 * endLines) return lines.join('\n');
+  return [...lines.slice(0, endLines), '…', ...lines.slice(-endLines)].join('\n');
 }
