@@ -73,6 +73,16 @@ export {
 export { durationMs } from './schema.ts';
 export type { ScopeSpec } from './scope.ts';
 export {
+  decodeStored,
+  decodeStoredWithExtras,
+  encodeStored,
+  historyKey,
+  type StoredEntry,
+  type StoredExtras,
+  specKey,
+  specPrefix,
+} from './stored.ts';
+export {
   type DefaultAction,
   type EffectiveVirtualService,
   effectiveVirtualService,

@@ -1,0 +1,48 @@
+import type { FairwayObject } from './kinds.ts';
+import type { ObjectKey } from './meta.ts';
+
+/**
+ * How objects stand in the store: which keys, and which text. The first segment of a key is the kind of data (spec,
+ * history, observed, plan, status); nothing else in the product spells these out.
+ */
+export const storePrefixes = {
+  spec: 'spec/',
+  history: 'history/',
+  pin: 'plan/pin/',
+  rejection: 'observed/rejection/',
+  node: 'observed/node/',
+  transitions: 'status/',
+} as const;
+
+export type StorePrefix = keyof typeof storePrefixes;
+
+export function storeKey(prefix: StorePrefix, key: ObjectKey): string {
+  return `${storePrefixes[prefix]}${key}`;
+}
+
+/** Digits of a generation in a history key, so that their order as text is their order. */
+const generationDigits = 10;
+
+/** Where the spec that an object had at a generation is kept after it was replaced. */
+export function historyKey(key: ObjectKey, generation: number): string {
+  return `${storePrefixes.history}${key}/${String(generation).padStart(generationDigits, '0')}`;
+}
+
+/** The object's key in a store key of this prefix; undefined for other keys. */
+export function objectKeyIn(prefix: StorePrefix, key: string): ObjectKey | undefined {
+  const start = storePrefixes[prefix];
+  return key.startsWith(start) ? key.slice(start.length) : undefined;
+}
+
+/** The text of an object: all but the two revisions, which the store itself knows and a writer cannot. */
+export function encodeStored(object: FairwayObject): string {
+  const { revision: _revision, createdRevision: _createdRevision, ...metadata } = object.metadata;
+  return JSON.stringify({ apiVersion: object.apiVersion, kind: object.kind, metadata, spec: object.spec });
+}
+
+/** The object behind a store entry. The text is trusted: only `encodeStored` writes it. */
+export function decodeStored(entry: { readonly value: string; readonly createRevision: number; readonly modRevision: number }): FairwayObject {
+  const object = JSON.parse(entry.value) as FairwayObject;
+  const revisions = { revision: String(entry.modRevision), createdRevision: String(entry.createRevision) };
+  return { ...object, metadata: { ...object.metadata, ...revisions } } as FairwayObject;
+}
