@@ -77,10 +77,13 @@ export {
   decodeStoredWithExtras,
   encodeStored,
   historyKey,
+  objectKeyIn,
   type StoredEntry,
   type StoredExtras,
+  type StorePrefix,
   specKey,
-  specPrefix,
+  storeKey,
+  storePrefixes,
 } from './stored.ts';
 export {
   type DefaultAction,

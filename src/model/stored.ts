@@ -34,15 +34,36 @@ export function objectKeyIn(prefix: StorePrefix, key: string): ObjectKey | undef
   return key.startsWith(start) ? key.slice(start.length) : undefined;
 }
 
+/** What stands beside an object in its own entry, for its writer alone. */
+export interface StoredExtras {
+  /** Generations whose specs are kept as history, oldest first: so a write makes and trims them in one compare-and-set. */
+  readonly history: readonly number[];
+}
+
+export interface StoredEntry {
+  readonly value: string;
+  readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+/** Where an object stands. */
+export function specKey(key: ObjectKey): string {
+  return storeKey('spec', key);
+}
+
 /** The text of an object: all but the two revisions, which the store itself knows and a writer cannot. */
-export function encodeStored(object: FairwayObject): string {
+export function encodeStored(object: FairwayObject, extras: StoredExtras = { history: [] }): string {
   const { revision: _revision, createdRevision: _createdRevision, ...metadata } = object.metadata;
-  return JSON.stringify({ apiVersion: object.apiVersion, kind: object.kind, metadata, spec: object.spec });
+  return JSON.stringify({ apiVersion: object.apiVersion, kind: object.kind, metadata, spec: object.spec, ...extras });
 }
 
 /** The object behind a store entry. The text is trusted: only `encodeStored` writes it. */
-export function decodeStored(entry: { readonly value: string; readonly createRevision: number; readonly modRevision: number }): FairwayObject {
-  const object = JSON.parse(entry.value) as FairwayObject;
+export function decodeStored(entry: StoredEntry): FairwayObject {
+  return decodeStoredWithExtras(entry).object;
+}
+
+export function decodeStoredWithExtras(entry: StoredEntry): { readonly object: FairwayObject; readonly extras: StoredExtras } {
+  const { history, ...object } = JSON.parse(entry.value) as FairwayObject & StoredExtras;
   const revisions = { revision: String(entry.modRevision), createdRevision: String(entry.createRevision) };
-  return { ...object, metadata: { ...object.metadata, ...revisions } } as FairwayObject;
+  return { object: { ...object, metadata: { ...object.metadata, ...revisions } } as FairwayObject, extras: { history } };
 }
