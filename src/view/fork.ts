@@ -1,20 +1,47 @@
 import { InvariantError } from '../lib/errors.ts';
-import { type Cell, type Collection, type Index, type Members, type Node, noMembers, type Rows, type Table } from './collection.ts';
+import type { Collection, Failure, Index, Members, Rows, Table, World } from './collection.ts';
+import { noMembers, overlaidMembers } from './members.ts';
+import { Cell, type Node, noCells, readersOf } from './node.ts';
 
-/** A key that this fork has touched, or read while absent. Stands in front of the adopted cell, if there is one. */
-export interface Entry {
-  readonly key: string;
-  readonly of: Node;
-  readonly cell: Cell | undefined;
+/** What a kernel and its forks have in common. */
+export interface Base {
+  readonly nodes: readonly Node[];
+  readonly resolve: (collection: Collection) => Node;
+  /** Number of forks adopted: tells whether a fork's world still is the world. */
+  adoptions: number;
+}
+
+/** A key that this fork has touched, or read while absent. Stands in front of its cell, which it leaves as it is. */
+export class Entry {
+  /** The adopted cell, or a fresh one that adoption may put in its place. */
+  readonly cell: Cell;
+  readonly fresh: boolean;
   /** The row in this fork; unused for an index, see `added` and `removed`. */
   value: unknown;
-  error: Error | undefined;
   /** Undefined: not computed here, the adopted edges hold. */
-  reads: readonly (Cell | Entry)[] | undefined;
-  /** Of an index: difference to the adopted set. */
-  added: Set<string> | undefined;
-  removed: Set<string> | undefined;
-  seen: number;
+  reads: readonly Cell[] | undefined = undefined;
+  /** Of an index: the difference to the adopted set. */
+  added: Set<string> | undefined = undefined;
+  removed: Set<string> | undefined = undefined;
+  /** Changed in this round and not yet passed on. */
+  queued = false;
+
+  constructor(node: Node, key: string) {
+    const cell = node.cells.get(key);
+    this.cell = cell ?? new Cell(node, key);
+    this.fresh = cell === undefined;
+    this.value = node.sort === 'index' ? undefined : this.cell.value;
+  }
+
+  get members(): Members {
+    return overlaidMembers(membersOf(this.cell), this.added ?? noMembers, this.removed ?? noMembers);
+  }
+
+  /** Whether the key exists in the fork: it has a row, or at least one member. */
+  get present(): boolean {
+    if (this.cell.of.sort !== 'index') return this.value !== undefined;
+    return membersOf(this.cell).size + (this.added?.size ?? 0) > (this.removed?.size ?? 0);
+  }
 }
 
 /** How one row changed against the adopted world; undefined is absent. */
@@ -37,45 +64,51 @@ export interface Budget {
   readonly pause: () => Promise<void>;
 }
 
-/** Keys computed between two looks at the clock: a look costs about as much as a small derivation. */
-const keysPerLook = 16;
+/** Keys computed between two looks at the clock. A look costs a tenth of the smallest derivation, and the largest takes half a millisecond. */
+const keysPerLook = 4;
 
+/** Over all forks, since all of them mark the same cells as seen. */
 let computations = 0;
 
 /**
  * A change of the world that is not yet one: inputs are put, `settle` recomputes what read them, `changes` tells the
- * difference, and then the kernel adopts it or it is dropped. Reading it gives the world as it would be.
+ * difference, and then the kernel adopts it or it is dropped. Puts and settles may follow each other in rounds.
+ * Reading it gives the world as it would be, complete once it is settled.
  *
- * One fork is one unit of change; it is bound to the kernel's world as of its creation.
+ * One fork is one unit of change. It is bound to the world it was made from: when that has moved on, by the adoption
+ * of this fork or of another, everything throws `InvariantError`.
  */
-export class Fork {
-  /** The kernel's adoption count at creation: a fork can only be adopted on the world it was made from. */
-  readonly base: number;
-  /** By order of declaration. */
+export class Fork implements World {
+  /** Arrays by order of declaration; only the kernel reads them from outside, to adopt. */
   readonly overlays: (Map<string, Entry> | undefined)[];
   readonly produced: (Map<string, readonly string[]> | undefined)[];
-  readonly #nodes: readonly Node[];
-  readonly #resolve: (collection: Collection) => Node;
+  /** What threw here, by key; undefined where something has healed. */
+  readonly failed: (Map<string, Error | undefined> | undefined)[];
+  readonly #base: Base;
+  readonly #adoptions: number;
   readonly #dirty: (Set<string> | undefined)[];
-  /** Entries whose value changed in this round and is not yet passed on. */
-  readonly #changed: (Set<Entry> | undefined)[];
-  readonly #computed = new Map<string, number>();
-  #at = 0;
-  #cursor: Iterator<string> | undefined;
+  readonly #changed: (Entry[] | undefined)[];
+  readonly #computed: number[];
+  #state: 'settled' | 'unsettled' | 'settling' = 'settled';
   #rounds = 0;
-  #readers: Map<Cell | Entry, Set<Entry>> | undefined;
-  #reads: (Cell | Entry)[] | undefined;
-  #order = 0;
+  /** Edges that earlier rounds of this fork made: they count beside the adopted ones. */
+  #ownReaders: Map<Cell, Cell[]> | undefined;
+  /** The derivation under way, with what it has read so far. */
+  #reader: Node | undefined;
   #run = 0;
+  readonly #reads: Cell[] = [];
+  #readCount = 0;
 
-  constructor(base: number, nodes: readonly Node[], resolve: (collection: Collection) => Node) {
-    this.base = base;
-    this.#nodes = nodes;
-    this.#resolve = resolve;
-    this.overlays = new Array(nodes.length);
-    this.produced = new Array(nodes.length);
-    this.#dirty = new Array(nodes.length);
-    this.#changed = new Array(nodes.length);
+  constructor(base: Base) {
+    const count = base.nodes.length;
+    this.#base = base;
+    this.#adoptions = base.adoptions;
+    this.overlays = new Array(count).fill(undefined);
+    this.produced = new Array(count).fill(undefined);
+    this.failed = new Array(count).fill(undefined);
+    this.#dirty = new Array(count).fill(undefined);
+    this.#changed = new Array(count).fill(undefined);
+    this.#computed = new Array(count).fill(0);
   }
 
   put<R>(table: Table<R>, key: string, row: R): void {
@@ -88,24 +121,32 @@ export class Fork {
 
   /** True when nothing is left to compute. */
   get settled(): boolean {
-    return this.#at === this.#nodes.length;
+    return this.#state === 'settled';
   }
 
   /** Recomputes everything that the puts since the last settle concern, in slices. */
   async settle(budget: Budget): Promise<void> {
-    this.#begin();
-    let end = budget.now() + budget.sliceMs;
-    const due = (): boolean => budget.now() >= end;
-    while (!this.#step(due)) {
-      await budget.pause();
-      end = budget.now() + budget.sliceMs;
+    const work = this.#begin();
+    try {
+      let end = budget.now() + budget.sliceMs;
+      while (!work.next().done) {
+        if (budget.now() < end) continue;
+        await budget.pause();
+        this.#checkBase();
+        end = budget.now() + budget.sliceMs;
+      }
+      this.#state = 'settled';
+    } finally {
+      // Broken off: what was dirty still is, so that the next settle does all of it.
+      if (this.#state === 'settling') this.#state = 'unsettled';
     }
   }
 
   /** The same in one go, for tests and small worlds. */
   settleNow(): void {
-    this.#begin();
-    this.#step(never);
+    const work = this.#begin();
+    while (!work.next().done);
+    this.#state = 'settled';
   }
 
   get<R>(rows: Rows<R>, key: string): R | undefined {
@@ -114,83 +155,125 @@ export class Fork {
 
   members(index: Index, key: string): Members {
     const node = this.#resolve(index);
-    const entry = this.overlays[node.order]?.get(key);
-    return entry === undefined ? membersOf(node.cells.get(key)) : entryMembers(entry);
+    return this.overlays[node.order]?.get(key)?.members ?? membersOf(node.cells.get(key));
   }
 
-  /** Every key that has a row, or a member. */
   *keys(collection: Collection): Iterable<string> {
     const node = this.#resolve(collection);
     const overlay = this.overlays[node.order];
     for (const cell of node.cells.values()) {
       if (cell.value !== undefined && !overlay?.has(cell.key)) yield cell.key;
     }
-    if (overlay !== undefined) for (const entry of overlay.values()) if (present(entry)) yield entry.key;
+    if (overlay !== undefined) for (const [key, entry] of overlay) if (entry.present) yield key;
   }
 
+  failures(): Failure[] {
+    const found: Failure[] = [];
+    for (const node of this.#base.nodes) {
+      for (const [key, error] of new Map([...node.failures, ...(this.failed[node.order] ?? [])])) {
+        if (error !== undefined) found.push({ collection: node.name, key, error });
+      }
+    }
+    return found;
+  }
+
+  /** The rows that differ from those of the adopted world, in no particular order. */
   changes<R>(rows: Rows<R>): RowChange<R>[] {
     const found: RowChange<R>[] = [];
-    for (const entry of this.overlays[this.#resolve(rows).order]?.values() ?? []) {
-      const before = entry.cell?.value;
-      if (before !== entry.value) found.push({ key: entry.key, before: before as R, after: entry.value as R });
+    for (const [key, { cell, value }] of this.overlays[this.#resolve(rows).order] ?? []) {
+      if (cell.value !== value) found.push({ key, before: cell.value as R, after: value as R });
     }
     return found;
   }
 
   indexChanges(index: Index): IndexChange[] {
     const found: IndexChange[] = [];
-    for (const entry of this.overlays[this.#resolve(index).order]?.values() ?? []) {
+    for (const [key, entry] of this.overlays[this.#resolve(index).order] ?? []) {
       const added = [...(entry.added ?? [])];
       const removed = [...(entry.removed ?? [])];
-      if (added.length > 0 || removed.length > 0) found.push({ key: entry.key, added, removed });
+      if (added.length > 0 || removed.length > 0) found.push({ key, added, removed });
     }
     return found;
   }
 
-  /** How many keys of each collection were computed, for the law that bounds them. */
+  /** How many keys of each collection were computed here, over all rounds; only of those that computed any. */
   get computed(): ReadonlyMap<string, number> {
-    return this.#computed;
+    const counts = this.#base.nodes.map((node): [string, number] => [node.name, this.#computed[node.order] ?? 0]);
+    return new Map(counts.filter(([, count]) => count > 0));
   }
 
-  #begin(): void {
-    this.#at = 0;
-    this.#cursor = undefined;
-    this.#rounds += 1;
-    // From the second round on, edges made by this fork itself count beside the adopted ones.
-    this.#readers = this.#rounds > 1 ? this.#ownReaders() : undefined;
+  /** Throws when this fork belongs to another kernel, or to a world that has moved on, or is not settled. */
+  checkAdoptable(base: Base): void {
+    if (this.#base !== base) throw new InvariantError('a fork of another kernel cannot be adopted');
+    this.#checkBase();
+    if (this.#state !== 'settled') throw new InvariantError('a fork that is not settled cannot be adopted');
   }
 
-  #ownReaders(): Map<Cell | Entry, Set<Entry>> {
-    const readers = new Map<Cell | Entry, Set<Entry>>();
-    for (const overlay of this.overlays) {
-      for (const entry of overlay?.values() ?? []) {
-        for (const slot of entry.reads ?? []) {
-          const identity = 'cell' in slot ? (slot.cell ?? slot) : slot;
-          const set = readers.get(identity);
-          if (set === undefined) readers.set(identity, new Set([entry]));
-          else set.add(entry);
-        }
-      }
-    }
-    return readers;
+  #checkBase(): void {
+    if (this.#base.adoptions !== this.#adoptions)
+      throw new InvariantError('the world that this fork was made from has moved on');
+  }
+
+  #resolve(collection: Collection): Node {
+    this.#checkBase();
+    return this.#base.resolve(collection);
   }
 
   #set<R>(table: Table<R>, key: string, row: R | undefined): void {
     const node = this.#resolve(table);
     if (node.sort !== 'table') throw new InvariantError(`${node.name} is derived: rows cannot be put into it`);
-    const entry = this.#entry(node, key);
-    if (row !== undefined && entry.value !== undefined && node.same(entry.value, row)) return;
-    if (row === entry.value) return;
-    entry.value = row;
-    this.#at = 0;
-    this.#mark(entry);
+    if (this.#state === 'settling') throw new InvariantError(`put into ${node.name} while the fork is settling`);
+    if (this.#assign(this.#entry(node, key), row)) this.#state = 'unsettled';
   }
 
-  #mark(entry: Entry): void {
-    const order = entry.of.order;
-    const set = this.#changed[order];
-    if (set === undefined) this.#changed[order] = new Set([entry]);
-    else set.add(entry);
+  #begin(): Iterator<undefined> {
+    this.#checkBase();
+    if (this.#state === 'settling') throw new InvariantError('settling a fork that is settling already');
+    if (this.#state === 'settled') return nothingToDo;
+    this.#state = 'settling';
+    this.#rounds += 1;
+    return this.#work();
+  }
+
+  /** One round, collection by collection; stops for a look at the clock every few keys. */
+  *#work(): Generator<undefined> {
+    let steps = 0;
+    if (this.#rounds > 1) yield* this.#gatherOwnReaders();
+    for (const node of this.#base.nodes) {
+      // Whatever makes a key of this collection dirty is declared before it: the set is complete by now.
+      for (const key of this.#dirty[node.order] ?? noKeys) {
+        if (node.sort === 'index') this.#reindex(node, key);
+        else this.#compute(node, key);
+        steps += 1;
+        if (steps % keysPerLook === 0) yield;
+      }
+      this.#dirty[node.order] = undefined;
+      for (const entry of this.#changed[node.order] ?? noEntries) {
+        entry.queued = false;
+        this.#passOn(node, entry);
+        steps += 1;
+        if (steps % keysPerLook === 0) yield;
+      }
+      this.#changed[node.order] = undefined;
+    }
+  }
+
+  *#gatherOwnReaders(): Generator<undefined> {
+    const readers = new Map<Cell, Cell[]>();
+    this.#ownReaders = readers;
+    let steps = 0;
+    for (const overlay of this.overlays) {
+      for (const { cell, reads } of overlay?.values() ?? []) {
+        if (reads === undefined || reads === cell.reads) continue;
+        for (const read of reads) {
+          const list = readers.get(read);
+          if (list === undefined) readers.set(read, [cell]);
+          else list.push(cell);
+        }
+        steps += 1;
+        if (steps % keysPerLook === 0) yield;
+      }
+    }
   }
 
   #entry(node: Node, key: string): Entry {
@@ -201,9 +284,7 @@ export class Fork {
     }
     let entry = overlay.get(key);
     if (entry === undefined) {
-      const cell = node.cells.get(key);
-      const value = node.sort === 'index' ? undefined : cell?.value;
-      entry = { key, of: node, cell, value, error: undefined, reads: undefined, added: undefined, removed: undefined, seen: 0 };
+      entry = new Entry(node, key);
       overlay.set(key, entry);
     }
     return entry;
@@ -214,53 +295,52 @@ export class Fork {
     return entry === undefined ? node.cells.get(key)?.value : entry.value;
   }
 
-  /** Goes on where it stopped; false when `due` said to pause. */
-  #step(due: () => boolean): boolean {
-    let looks = 0;
-    for (; this.#at < this.#nodes.length; this.#at += 1) {
-      const node = this.#nodes[this.#at] as Node;
-      const dirty = this.#dirty[this.#at];
-      if (dirty !== undefined) {
-        this.#cursor ??= dirty.values();
-        for (let next = this.#cursor.next(); !next.done; next = this.#cursor.next()) {
-          if (node.sort === 'index') this.#reindex(node, next.value);
-          else this.#compute(node, next.value);
-          looks += 1;
-          if (looks % keysPerLook === 0 && due()) return false;
-        }
-        this.#cursor = undefined;
-        this.#dirty[this.#at] = undefined;
-      }
-      const changed = this.#changed[this.#at];
-      if (changed !== undefined) {
-        this.#changed[this.#at] = undefined;
-        for (const entry of changed) this.#passOn(node, entry);
-      }
-    }
+  #has(node: Node, key: string): boolean {
+    const entry = this.overlays[node.order]?.get(key);
+    return entry === undefined ? node.cells.get(key)?.value !== undefined : entry.present;
+  }
+
+  /** Takes the row unless it says what stands there; back at what is adopted it is that row again, so that no change is told. */
+  #assign(entry: Entry, row: unknown): boolean {
+    const { cell } = entry;
+    const node = cell.of;
+    if (node.same(entry.value, row)) return false;
+    entry.value = entry.value !== cell.value && node.same(cell.value, row) ? cell.value : row;
+    this.#queue(entry);
     return true;
   }
 
+  #queue(entry: Entry): void {
+    if (entry.queued) return;
+    entry.queued = true;
+    const { order } = entry.cell.of;
+    const list = this.#changed[order];
+    if (list === undefined) this.#changed[order] = [entry];
+    else list.push(entry);
+  }
+
   #passOn(node: Node, entry: Entry): void {
-    if (entry.cell?.readers !== undefined) for (const reader of entry.cell.readers) this.#dirtyKey(reader.of, reader.key);
-    const own = this.#readers?.get(entry.cell ?? entry);
-    if (own !== undefined) for (const reader of own) this.#dirtyKey(reader.of, reader.key);
+    const { cell } = entry;
+    for (const reader of readersOf(cell)) this.#makeDirty(reader.of, reader.key);
+    for (const reader of this.#ownReaders?.get(cell) ?? noCells) this.#makeDirty(reader.of, reader.key);
     for (const dependent of node.dependents) {
-      // An index reads the row itself; a derivation only needs to know that the key came or went.
-      if (dependent.sort === 'index' || present(entry) !== this.#knows(dependent, entry.key)) {
-        this.#dirtyKey(dependent, entry.key);
-      }
+      // An index looks at the row itself; a derivation only needs to know that the key came or went.
+      if (dependent.sort === 'index' || entry.present !== this.#knows(dependent, cell.key))
+        this.#makeDirty(dependent, cell.key);
     }
   }
 
-  /** Whether the derivation already knows this key: it has been computed, with or without a row as the outcome. */
+  /** Whether the derivation has left anything for this key: a row, edges, a failure. */
   #knows(node: Node, key: string): boolean {
+    if (this.#fails(node, key)) return true;
     const entry = this.overlays[node.order]?.get(key);
-    if (entry?.reads !== undefined) return entry.reads.length > 0 || entry.value !== undefined;
-    const cell = node.cells.get(key);
-    return cell !== undefined && (cell.value !== undefined || cell.reads.length > 0);
+    const cell = entry?.cell ?? node.cells.get(key);
+    if (cell === undefined) return false;
+    const value = entry === undefined ? cell.value : entry.value;
+    return value !== undefined || (entry?.reads ?? cell.reads).length > 0;
   }
 
-  #dirtyKey(node: Node, key: string): void {
+  #makeDirty(node: Node, key: string): void {
     const set = this.#dirty[node.order];
     if (set === undefined) this.#dirty[node.order] = new Set([key]);
     else set.add(key);
@@ -268,37 +348,34 @@ export class Fork {
 
   #compute(node: Node, key: string): void {
     const entry = this.#entry(node, key);
-    const reads: (Cell | Entry)[] = [];
-    let value: unknown;
-    let error: Error | undefined;
+    let failure: Error | undefined;
+    this.#readCount = 0;
     if (node.sources.some((source) => this.#has(source, key))) {
-      this.#reads = reads;
-      this.#order = node.order;
+      this.#reader = node;
       computations += 1;
       this.#run = computations;
-      this.#computed.set(node.name, (this.#computed.get(node.name) ?? 0) + 1);
+      this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
       try {
-        value = node.compute(this.#read, key) ?? undefined;
+        this.#assign(entry, node.compute(this.#read, key) ?? undefined);
       } catch (cause) {
-        error = new InvariantError(`deriving ${node.name} of ${key} failed`, { cause });
+        failure = new InvariantError(`deriving ${node.name} of ${key} failed`, { cause });
+        this.#assign(entry, undefined);
       }
-      this.#reads = undefined;
+      this.#reader = undefined;
+    } else {
+      this.#assign(entry, undefined);
     }
-    entry.reads = reads;
-    entry.error = error;
-    const before = entry.value;
-    if (before !== undefined && value !== undefined && node.same(before, value)) return;
-    if (before === value) return;
-    entry.value = value;
-    // Back to the adopted row, for instance in a second round: be that row, so that no change is told.
-    const adopted = entry.cell?.value;
-    if (adopted !== undefined && value !== undefined && node.same(adopted, value)) entry.value = adopted;
-    this.#mark(entry);
+    entry.reads = this.#takeReads(entry.cell.reads);
+    this.#note(node, key, failure);
   }
 
-  #has(source: Node, key: string): boolean {
-    const entry = this.overlays[source.order]?.get(key);
-    return entry === undefined ? source.cells.get(key)?.value !== undefined : present(entry);
+  /** What was read just now; the adopted list itself where that says the same. */
+  #takeReads(adopted: readonly Cell[]): readonly Cell[] {
+    const count = this.#readCount;
+    if (count === 0) return noCells;
+    if (count !== adopted.length) return this.#reads.slice(0, count);
+    for (let at = 0; at < count; at += 1) if (this.#reads[at] !== adopted[at]) return this.#reads.slice(0, count);
+    return adopted;
   }
 
   #reindex(node: Node, key: string): void {
@@ -306,15 +383,22 @@ export class Fork {
     for (const source of node.sources) row ??= this.#valueOf(source, key);
     const produced = this.produced[node.order];
     const before = produced?.get(key) ?? node.produced.get(key) ?? noKeys;
-    this.#computed.set(node.name, (this.#computed.get(node.name) ?? 0) + 1);
-    const after = row === undefined ? noKeys : [...new Set(node.keysOf(row, key))];
+    let after = noKeys;
+    let failure: Error | undefined;
+    this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
+    if (row !== undefined) {
+      try {
+        after = distinct(node.keysOf(row, key));
+      } catch (cause) {
+        failure = new InvariantError(`the keys of ${key} in ${node.name} failed`, { cause });
+      }
+    }
+    this.#note(node, key, failure);
     if (after.length === before.length && after.every((name, at) => name === before[at])) return;
     if (produced === undefined) this.produced[node.order] = new Map([[key, after]]);
     else produced.set(key, after);
-    const kept = new Set(after);
-    for (const name of before) if (!kept.has(name)) this.#withdraw(this.#entry(node, name), key);
-    const held = new Set(before);
-    for (const name of after) if (!held.has(name)) this.#enter(this.#entry(node, name), key);
+    for (const name of before) if (!after.includes(name)) this.#withdraw(this.#entry(node, name), key);
+    for (const name of after) if (!before.includes(name)) this.#enter(this.#entry(node, name), key);
   }
 
   #enter(entry: Entry, member: string): void {
@@ -322,7 +406,7 @@ export class Fork {
       entry.added ??= new Set();
       entry.added.add(member);
     }
-    this.#mark(entry);
+    this.#queue(entry);
   }
 
   #withdraw(entry: Entry, member: string): void {
@@ -330,71 +414,52 @@ export class Fork {
       entry.removed ??= new Set();
       entry.removed.add(member);
     }
-    this.#mark(entry);
+    this.#queue(entry);
   }
 
-  readonly #read = ((collection: Collection, key: string): unknown => {
-    const node = this.#resolve(collection);
-    const reads = this.#reads;
-    if (reads === undefined) throw new InvariantError('read was kept and called after its derivation had ended');
-    if (node.order >= this.#order) {
-      throw new InvariantError(`${this.#nodes[this.#order]?.name} reads ${node.name}, which is declared after it`);
+  #fails(node: Node, key: string): boolean {
+    const failed = this.failed[node.order];
+    return failed?.has(key) ? failed.get(key) !== undefined : node.failures.has(key);
+  }
+
+  #note(node: Node, key: string, failure: Error | undefined): void {
+    if (failure === undefined && !this.#fails(node, key)) return;
+    const failed = this.failed[node.order];
+    if (failed === undefined) this.failed[node.order] = new Map([[key, failure]]);
+    else failed.set(key, failure);
+  }
+
+  readonly #read = (collection: Collection, key: string): unknown => {
+    const reader = this.#reader;
+    if (reader === undefined) throw new InvariantError('read was kept and called after its derivation had ended');
+    const node = this.#base.resolve(collection);
+    if (node.order >= reader.order)
+      throw new InvariantError(`${reader.name} reads ${node.name}, which is not declared before it`);
+    let entry = this.overlays[node.order]?.get(key);
+    let cell = entry?.cell ?? node.cells.get(key);
+    if (cell === undefined) {
+      entry = this.#entry(node, key);
+      cell = entry.cell;
     }
-    const slot = this.overlays[node.order]?.get(key) ?? node.cells.get(key) ?? this.#entry(node, key);
-    if (slot.seen !== this.#run) {
-      slot.seen = this.#run;
-      reads.push(slot);
+    if (cell.seen !== this.#run) {
+      cell.seen = this.#run;
+      this.#reads[this.#readCount] = cell;
+      this.#readCount += 1;
     }
-    if (node.sort !== 'index') return slot.value;
-    return 'cell' in slot ? entryMembers(slot) : membersOf(slot);
-  }) as never;
+    if (node.sort === 'index') return entry === undefined ? membersOf(cell) : entry.members;
+    return entry === undefined ? cell.value : entry.value;
+  };
 }
 
 const noKeys: readonly string[] = [];
-
-function never(): boolean {
-  return false;
-}
+const noEntries: readonly Entry[] = [];
+const nothingToDo: Iterator<undefined> = { next: () => ({ done: true, value: undefined }) };
 
 export function membersOf(cell: Cell | undefined): Members {
   return (cell?.value as Set<string> | undefined) ?? noMembers;
 }
 
-/** Whether the key exists in the fork: it has a row, or at least one member. */
-function present(entry: Entry): boolean {
-  return entry.of.sort === 'index' ? entryMembers(entry).size > 0 : entry.value !== undefined;
-}
-
-function entryMembers(entry: Entry): Members {
-  const base = membersOf(entry.cell);
-  if (!entry.added?.size && !entry.removed?.size) return base;
-  return new OverlaidMembers(base, entry.added ?? none, entry.removed ?? none);
-}
-
-const none: ReadonlySet<string> = new Set();
-
-/** An adopted set as a fork sees it, without a copy: one member among 100,000 costs one. */
-class OverlaidMembers implements Members {
-  readonly #base: Members;
-  readonly #added: ReadonlySet<string>;
-  readonly #removed: ReadonlySet<string>;
-
-  constructor(base: Members, added: ReadonlySet<string>, removed: ReadonlySet<string>) {
-    this.#base = base;
-    this.#added = added;
-    this.#removed = removed;
-  }
-
-  get size(): number {
-    return this.#base.size + this.#added.size - this.#removed.size;
-  }
-
-  has(key: string): boolean {
-    return this.#added.has(key) || (this.#base.has(key) && !this.#removed.has(key));
-  }
-
-  *[Symbol.iterator](): Iterator<string> {
-    for (const key of this.#base) if (!this.#removed.has(key)) yield key;
-    yield* this.#added;
-  }
+function distinct(names: Iterable<string>): readonly string[] {
+  const list = [...names];
+  return list.length < 2 ? list : [...new Set(list)];
 }

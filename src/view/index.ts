@@ -10,6 +10,6 @@
  * rows are shared by all. Why not a signal library or persistent maps: one world only, no keyed sets, no absent keys;
  * or ten times the cost of a native Map for snapshots that nobody keeps.
  */
-export type { Collection, Derived, Index, Members, Read, Rows, Table } from './collection.ts';
+export type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, World } from './collection.ts';
 export type { Budget, Fork, IndexChange, RowChange } from './fork.ts';
-export { type Failure, Kernel, type World } from './kernel.ts';
+export { Kernel } from './kernel.ts';

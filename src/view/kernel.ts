@@ -1,19 +1,13 @@
 import { InvariantError } from '../lib/errors.ts';
-import { type Cell, type Collection, type Derived, type Index, type Members, Node, noCells, type Read, type Rows, type Table } from './collection.ts';
-import { type Entry, Fork, membersOf } from './fork.ts';
+import type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, World } from './collection.ts';
+import { type Base, type Entry, Fork, membersOf } from './fork.ts';
+import { addReader, type Cell, dropReader, Node } from './node.ts';
 
-/** What a derivation threw: a bug, told and confined to its key. */
-export interface Failure {
-  readonly collection: string;
-  readonly key: string;
-  readonly error: Error;
-}
-
-/** A world to read, the adopted one or a fork's. Rows may be kept, what iterates may not outlive the next adoption. */
-export interface World {
-  get<R>(rows: Rows<R>, key: string): R | undefined;
-  members(index: Index, key: string): Members;
-  keys(collection: Collection): Iterable<string>;
+interface Declaration {
+  readonly source?: Collection | readonly Collection[];
+  readonly compute?: (read: Read, key: string) => unknown;
+  readonly keysOf?: (row: never, key: string) => Iterable<string>;
+  readonly same?: ((before: never, after: never) => boolean) | undefined;
 }
 
 /**
@@ -23,9 +17,12 @@ export interface World {
 export class Kernel implements World {
   readonly #nodes: Node[] = [];
   readonly #byHandle = new WeakMap<Collection, Node>();
-  readonly #failures = new Map<Cell, Error>();
-  #adoptions = 0;
+  readonly #base: Base;
   #closed = false;
+
+  constructor() {
+    this.#base = { nodes: this.#nodes, resolve: this.#resolve, adoptions: 0 };
+  }
 
   table<R>(name: string, options: { same?: (before: R, after: R) => boolean } = {}): Table<R> {
     return this.#declare({ sort: 'table', name }, options);
@@ -45,39 +42,46 @@ export class Kernel implements World {
   }
 
   /** Key → set of the source's keys, kept by difference. `keysOf` gives the keys that a row stands under. */
-  index<R>(name: string, source: Rows<R> | readonly Rows<R>[], keysOf: (row: R, key: string) => Iterable<string>): Index {
+  index<R>(
+    name: string,
+    source: Rows<R> | readonly Rows<R>[],
+    keysOf: (row: R, key: string) => Iterable<string>,
+  ): Index {
     return this.#declare({ sort: 'index', name }, { source, keysOf });
   }
 
+  /** The first one ends the declarations. */
   fork(): Fork {
     this.#closed = true;
-    return new Fork(this.#adoptions, this.#nodes, this.#resolve);
+    return new Fork(this.#base);
   }
 
   /**
-   * Makes a settled fork the world, in one synchronous step. Throws `InvariantError` when the fork is not settled or
-   * was made from an earlier world.
+   * Makes a settled fork the world, in one synchronous step; look at its changes before. Throws `InvariantError` when
+   * the fork is not settled or was made from an earlier world.
    */
   adopt(fork: Fork): void {
-    if (fork.base !== this.#adoptions) throw new InvariantError('adopting a fork of a world that has moved on');
-    if (!fork.settled) throw new InvariantError('adopting a fork that is not settled');
-    this.#adoptions += 1;
+    fork.checkAdoptable(this.#base);
+    this.#base.adoptions += 1;
     const loose: Cell[] = [];
-    for (const overlay of fork.overlays) {
-      if (overlay === undefined) continue;
-      for (const entry of overlay.values()) this.#adoptValue(entry, loose);
-    }
-    for (const overlay of fork.overlays) {
-      if (overlay === undefined) continue;
-      for (const entry of overlay.values()) if (entry.reads !== undefined) adoptEdges(entry, entry.reads, loose);
-    }
-    for (const node of this.#nodes) {
+    // From the last to the first: who reads a cell is declared after it, so its readers are known when its turn comes.
+    for (const node of this.#nodes.toReversed()) {
+      for (const entry of fork.overlays[node.order]?.values() ?? []) {
+        adoptValue(entry);
+        if (entry.reads !== undefined) adoptEdges(entry.cell, entry.reads, loose);
+        if (!entry.cell.held) node.cells.delete(entry.cell.key);
+        else if (entry.fresh) node.cells.set(entry.cell.key, entry.cell);
+      }
       for (const [key, names] of fork.produced[node.order] ?? []) {
         if (names.length === 0) node.produced.delete(key);
         else node.produced.set(key, names);
       }
+      for (const [key, error] of fork.failed[node.order] ?? []) {
+        if (error === undefined) node.failures.delete(key);
+        else node.failures.set(key, error);
+      }
     }
-    for (const cell of loose) cell.of.sweep(cell);
+    for (const cell of loose) if (!cell.held) cell.of.cells.delete(cell.key);
   }
 
   get<R>(rows: Rows<R>, key: string): R | undefined {
@@ -92,9 +96,10 @@ export class Kernel implements World {
     for (const cell of this.#resolve(collection).cells.values()) if (cell.value !== undefined) yield cell.key;
   }
 
-  /** Derivations that threw; empty when there is no bug. */
   failures(): Failure[] {
-    return [...this.#failures].map(([cell, error]) => ({ collection: cell.of.name, key: cell.key, error }));
+    return this.#nodes.flatMap((node) =>
+      [...node.failures].map(([key, error]) => ({ collection: node.name, key, error })),
+    );
   }
 
   /** Cells held, absent but read ones too: a full build of the same inputs holds as many. */
@@ -108,67 +113,57 @@ export class Kernel implements World {
     return node;
   };
 
-  #declare<C extends Collection>(
-    handle: { sort: C['sort']; name: string },
-    options: { source?: Collection | readonly Collection[]; compute?: unknown; keysOf?: unknown; same?: unknown },
-  ): C {
+  #declare<C extends Collection>(handle: { sort: C['sort']; name: string }, { source = [], ...rest }: Declaration): C {
     if (this.#closed) throw new InvariantError(`${handle.name} is declared after the first fork`);
-    const { source, ...rest } = options;
-    const sources = [source ?? []].flat().map(this.#resolve);
-    const node = new Node({ ...handle, order: this.#nodes.length, sources, ...rest } as ConstructorParameters<typeof Node>[0]);
+    if (this.#nodes.some((node) => node.name === handle.name))
+      throw new InvariantError(`${handle.name} is declared twice`);
+    const sources = [source].flat().map(this.#resolve);
+    const node = new Node({ ...handle, order: this.#nodes.length, sources, ...rest });
     const collection = Object.freeze(handle) as unknown as C;
     this.#nodes.push(node);
     this.#byHandle.set(collection, node);
     return collection;
   }
-
-  #adoptValue(entry: Entry, loose: Cell[]): void {
-    const { of: node } = entry;
-    if (node.sort === 'index') {
-      if (!entry.added?.size && !entry.removed?.size) return;
-      const cell = entry.cell ?? node.cell(entry.key);
-      const members = (cell.value as Set<string> | undefined) ?? new Set<string>();
-      for (const member of entry.removed ?? []) members.delete(member);
-      for (const member of entry.added ?? []) members.add(member);
-      cell.value = members.size === 0 ? undefined : members;
-      loose.push(cell);
-      return;
-    }
-    const known = entry.cell;
-    if (entry.value !== known?.value) {
-      const cell = known ?? node.cell(entry.key);
-      cell.value = entry.value;
-      loose.push(cell);
-    }
-    if (entry.reads === undefined) return;
-    if (entry.error !== undefined) this.#failures.set(known ?? node.cell(entry.key), entry.error);
-    else if (known !== undefined && this.#failures.size > 0) this.#failures.delete(known);
-  }
 }
 
-/** Gives the entry's cell its new edges; the cells on either side that lost something are put on `loose`. */
-function adoptEdges(entry: Entry, slots: readonly (Cell | Entry)[], loose: Cell[]): void {
-  const known = entry.cell ?? entry.of.cells.get(entry.key);
-  if (known === undefined && slots.length === 0) return;
-  const cell = known ?? entry.of.cell(entry.key);
+function adoptValue(entry: Entry): void {
+  const { cell, added, removed } = entry;
+  if (cell.of.sort !== 'index') {
+    cell.value = entry.value;
+    return;
+  }
+  const members = cell.value as Set<string> | undefined;
+  if (members === undefined) {
+    // The fork is spent: its set can be the adopted one.
+    cell.value = added?.size ? added : undefined;
+    return;
+  }
+  for (const member of removed ?? []) members.delete(member);
+  for (const member of added ?? []) members.add(member);
+  if (members.size === 0) cell.value = undefined;
+}
+
+/** Gives a cell its new edges; what it no longer reads is put on `loose`, since nothing may be left to hold it. */
+function adoptEdges(cell: Cell, after: readonly Cell[], loose: Cell[]): void {
   const before = cell.reads;
-  const after = slots.map(cellOf);
-  if (before.length === after.length && before.every((read, at) => read === after[at])) return;
-  cell.reads = after.length === 0 ? noCells : after;
-  const kept = new Set(after);
-  for (const read of before) {
-    if (kept.has(read)) continue;
-    read.readers?.delete(cell);
-    if (read.readers?.size === 0) read.readers = undefined;
-    loose.push(read);
+  if (after === before) return;
+  cell.reads = after;
+  // One more fragment in an aggregate of thousands: only what stands between the equal ends is looked at.
+  let start = 0;
+  while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
+  let beforeEnd = before.length;
+  let afterEnd = after.length;
+  while (beforeEnd > start && afterEnd > start && before[beforeEnd - 1] === after[afterEnd - 1]) {
+    beforeEnd -= 1;
+    afterEnd -= 1;
   }
-  for (const read of after) {
-    if (read.readers === undefined) read.readers = new Set([cell]);
-    else read.readers.add(cell);
+  if (beforeEnd > start) {
+    const kept = new Set(after.slice(start, afterEnd));
+    for (const read of before.slice(start, beforeEnd)) {
+      if (kept.has(read)) continue;
+      dropReader(read, cell);
+      loose.push(read);
+    }
   }
-  loose.push(cell);
-}
-
-function cellOf(slot: Cell | Entry): Cell {
-  return 'cell' in slot ? (slot.cell ?? slot.of.cell(slot.key)) : slot;
+  for (let at = start; at < afterEnd; at += 1) addReader(after[at] as Cell, cell);
 }
