@@ -165,7 +165,7 @@ const outlierDetectionSchema = Closed(
         minimum: 0,
         maximum: 100,
         default: backendPoolDefaults.outlier.maxEjectionPercent,
-        description: 'Largest share of the members that may be ejected at once; one member always may.',
+        description: 'Largest share of the members that may be ejected at once.',
       }),
     ),
   },
@@ -175,7 +175,7 @@ const outlierDetectionSchema = Closed(
 const upstreamTlsSchema = Closed(
   {
     sni: Type.Optional(
-      Text('fairway-hostname', {
+      Text('fairway-dns-name', {
         description:
           "Server name that is asked for and that the member's certificate must carry; absent: none is sent, and any certificate of the CA will do.",
       }),

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import type { FieldError } from '../lib/errors.ts';
 import { ExactlyOne, type Immutable, Text } from './schema.ts';
 
 /**
@@ -17,6 +18,7 @@ export const certificateSchema = ExactlyOne(
     key: Type.Optional(
       Text('fairway-pem', {
         maxLength: 16384,
+        writeOnly: true,
         description:
           'PEM private key of the leaf, not encrypted. Written, never returned. A write without it keeps the stored one where that fits the chain.',
       }),
@@ -39,6 +41,12 @@ export const certificateSchema = ExactlyOne(
 );
 
 export type CertificateSpec = Immutable<Static<typeof certificateSchema>>;
+
+/** What a schema cannot say about a Certificate. */
+export function checkCertificate(spec: CertificateSpec): readonly FieldError[] {
+  if (spec.ca === undefined || spec.key === undefined) return [];
+  return [{ pointer: '/spec/key', message: 'goes with `chain`, and has no meaning beside `ca`' }];
+}
 
 /** Reasons of the conditions of a Certificate. */
 export const certificateReasons = {

@@ -50,7 +50,10 @@ export {
 } from './kinds.ts';
 export type { Condition, Metadata, ObjectKey } from './meta.ts';
 export type { NodeSpec } from './node.ts';
+export { conditionSchema, globalMetadataSchema, metadataSchema, objectSchema, statusSchema } from './object-schema.ts';
+export { type ParseContext, parseObject } from './parse.ts';
 export { allowsScope, defaultScope, objectKey, parseObjectKey, pointerTo, type Reference, resolveRef } from './ref.ts';
+export { maxRegexProgram } from './regex.ts';
 export type { Attachment, RouteSpec } from './route.ts';
 export {
   type Action,
@@ -70,8 +73,10 @@ export {
   type Rewrite,
   type Rule,
 } from './rule.ts';
+export { sameSpec } from './same-spec.ts';
 export { durationMs } from './schema.ts';
 export type { ScopeSpec } from './scope.ts';
+export { keepSecrets, redact } from './secrets.ts';
 export {
   decodeStored,
   decodeStoredWithExtras,

@@ -1,12 +1,14 @@
 import type { TObject } from 'typebox';
+import type { FieldError } from '../lib/errors.ts';
 import { type BackendPoolSpec, backendPoolReasons, backendPoolReferences, backendPoolSchema } from './backend-pool.ts';
-import { type CertificateSpec, certificateReasons, certificateSchema } from './certificate.ts';
+import { checkBackendPool } from './backend-pool-check.ts';
+import { type CertificateSpec, certificateReasons, certificateSchema, checkCertificate } from './certificate.ts';
 import { type FleetSpec, fleetReasons, fleetSchema } from './fleet.ts';
 import { type Kind, type KindNames, namesOfKinds } from './kind.ts';
 import type { Metadata } from './meta.ts';
 import { type NodeSpec, nodeReasons, nodeSchema } from './node.ts';
 import type { Reference } from './ref.ts';
-import { type RouteSpec, routeReasons, routeReferences, routeSchema } from './route.ts';
+import { checkRoute, type RouteSpec, routeReasons, routeReferences, routeSchema } from './route.ts';
 import { type ScopeSpec, scopeReasons, scopeSchema } from './scope.ts';
 import {
   type VirtualServiceSpec,
@@ -14,6 +16,7 @@ import {
   virtualServiceReferences,
   virtualServiceSchema,
 } from './virtual-service.ts';
+import { checkVirtualService } from './virtual-service-check.ts';
 
 /** The spec type of each kind. */
 interface Specs extends Record<Kind, unknown> {
@@ -74,9 +77,11 @@ export interface KindInfo<K extends Kind = Kind> extends KindNames {
   readonly reasons: Readonly<Record<string, readonly string[]>>;
   /** All objects that a spec names, written by an object of `scope` (ignored for a global kind). */
   references(spec: SpecOf<K>, scope: string): readonly Reference[];
+  /** What the schema cannot say: fields that need or exclude each other. For specs that the schema accepts. */
+  check(spec: SpecOf<K>): readonly FieldError[];
 }
 
-const none = (): readonly Reference[] => [];
+const none = (): readonly never[] => [];
 
 /** The table of kinds. */
 export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
@@ -88,6 +93,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     secretFields: [],
     reasons: scopeReasons,
     references: none,
+    check: none,
   },
   Fleet: {
     kind: 'Fleet',
@@ -97,6 +103,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     secretFields: [],
     reasons: fleetReasons,
     references: none,
+    check: none,
   },
   Node: {
     kind: 'Node',
@@ -106,6 +113,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     secretFields: [],
     reasons: nodeReasons,
     references: none,
+    check: none,
   },
   Certificate: {
     kind: 'Certificate',
@@ -115,6 +123,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     secretFields: ['/spec/key'],
     reasons: certificateReasons,
     references: none,
+    check: checkCertificate,
   },
   BackendPool: {
     kind: 'BackendPool',
@@ -124,6 +133,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     secretFields: [],
     reasons: backendPoolReasons,
     references: backendPoolReferences,
+    check: checkBackendPool,
   },
   VirtualService: {
     kind: 'VirtualService',
@@ -133,6 +143,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     secretFields: [],
     reasons: virtualServiceReasons,
     references: virtualServiceReferences,
+    check: checkVirtualService,
   },
   Route: {
     kind: 'Route',
@@ -142,6 +153,7 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     secretFields: [],
     reasons: routeReasons,
     references: routeReferences,
+    check: checkRoute,
   },
 };
 

@@ -1,6 +1,10 @@
 import { type Static, Type } from 'typebox';
+import type { FieldError } from '../lib/errors.ts';
+import { duplicates } from './duplicates.ts';
+import { checkHosts } from './host.ts';
 import { pointerTo, type Reference, resolveRef } from './ref.ts';
 import { routeProperties, ruleReferences } from './rule.ts';
+import { checkRules } from './rule-check.ts';
 import { Closed, type Immutable, Ref, Text } from './schema.ts';
 
 /** Route: HTTP rules attached to listeners of virtual services, also of other scopes where they allow it. */
@@ -24,6 +28,20 @@ export const routeSchema = Closed(
 
 export type RouteSpec = Immutable<Static<typeof routeSchema>>;
 export type Attachment = Immutable<Static<typeof attachmentSchema>>;
+
+/** What a schema cannot say about a Route. */
+export function checkRoute(spec: RouteSpec): readonly FieldError[] {
+  return [
+    ...duplicates(
+      spec.attachTo,
+      '/spec/attachTo',
+      '',
+      ({ virtualService, listener }) => `${virtualService} ${listener}`,
+    ),
+    ...checkHosts(spec.hosts, '/spec/hosts'),
+    ...checkRules(spec.rules, '/spec/rules'),
+  ];
+}
 
 /** Reasons of the conditions of a Route. */
 export const routeReasons = {

@@ -54,8 +54,8 @@ export function Text(
     description?: string;
     minLength?: number;
     maxLength?: number;
-    'x-max-bytes'?: number;
     default?: string;
+    writeOnly?: boolean;
   } = {},
 ): TString {
   return Type.String({ format, ...options });

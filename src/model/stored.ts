@@ -62,8 +62,14 @@ export function decodeStored(entry: StoredEntry): FairwayObject {
   return decodeStoredWithExtras(entry).object;
 }
 
-export function decodeStoredWithExtras(entry: StoredEntry): { readonly object: FairwayObject; readonly extras: StoredExtras } {
+export function decodeStoredWithExtras(entry: StoredEntry): {
+  readonly object: FairwayObject;
+  readonly extras: StoredExtras;
+} {
   const { history, ...object } = JSON.parse(entry.value) as FairwayObject & StoredExtras;
   const revisions = { revision: String(entry.modRevision), createdRevision: String(entry.createRevision) };
-  return { object: { ...object, metadata: { ...object.metadata, ...revisions } } as FairwayObject, extras: { history } };
+  return {
+    object: { ...object, metadata: { ...object.metadata, ...revisions } } as FairwayObject,
+    extras: { history },
+  };
 }
