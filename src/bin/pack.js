@@ -5,8 +5,9 @@
  * only for development, so that an installation gets the very packages that were tested.
  */
 
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
+import { withAside } from './setup/aside.js';
 import { npm } from './setup/packages.js';
 import { run } from './setup/process.js';
 import { root } from './setup/project.js';
@@ -14,11 +15,14 @@ import { root } from './setup/project.js';
 /** @typedef {{ dev?: boolean, devDependencies?: unknown }} LockedPackage */
 
 const destination = resolve(process.argv[2] ?? join(root, '.cache'));
-const aside = join(root, '.cache', `pack-${process.pid}`);
-const staged = join(aside, 'package');
 
-/** Compiles src/ to JavaScript with the same folders. */
-async function compile() {
+/**
+ * Compiles src/ to JavaScript with the same folders.
+ *
+ * @param {string} aside where the compiler's settings go
+ * @param {string} staged
+ */
+async function compile(aside, staged) {
   mkdirSync(staged, { recursive: true });
   const config = {
     extends: '../../tsconfig.json',
@@ -29,8 +33,12 @@ async function compile() {
   await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', aside]);
 }
 
-/** What is used as it is: generated code, files that are no code, the manual. */
-function copyRest() {
+/**
+ * What is used as it is: generated code, files that are no code, the manual.
+ *
+ * @param {string} staged
+ */
+function copyRest(staged) {
   const source = join(root, 'src');
   for (const path of filesBelow(source)) {
     const name = path.slice(source.length + 1);
@@ -42,14 +50,15 @@ function copyRest() {
   }
 }
 
-function writeManifests() {
-  writeJson('package.json', without(readJson('package.json'), ['devDependencies', 'scripts']));
+/** @param {string} staged */
+function writeManifests(staged) {
+  writeJson(join(staged, 'package.json'), without(readJson('package.json'), ['devDependencies', 'scripts']));
   const lock = readJson('package-lock.json');
   const packages = /** @type {Record<string, LockedPackage>} */ (lock['packages']);
   const kept = Object.entries(packages)
     .filter(([, { dev }]) => dev !== true)
     .map(([path, locked]) => [path, path === '' ? without(locked, ['devDependencies']) : locked]);
-  writeJson('npm-shrinkwrap.json', { ...lock, packages: Object.fromEntries(kept) });
+  writeJson(join(staged, 'npm-shrinkwrap.json'), { ...lock, packages: Object.fromEntries(kept) });
 }
 
 /**
@@ -80,23 +89,30 @@ function readJson(name) {
 }
 
 /**
- * @param {string} name
+ * @param {string} path
  * @param {unknown} value
  */
-function writeJson(name, value) {
-  writeFileSync(join(staged, name), `${JSON.stringify(value, undefined, 2)}\n`);
+function writeJson(path, value) {
+  writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`);
+}
+
+/**
+ * @param {string} aside
+ * @returns {Promise<string>} path of the tarball
+ */
+async function pack(aside) {
+  const staged = join(aside, 'package');
+  await compile(aside, staged);
+  copyRest(staged);
+  writeManifests(staged);
+  mkdirSync(destination, { recursive: true });
+  const name = await npm(['pack', '--silent', '--pack-destination', destination], staged);
+  return join(destination, name.trim());
 }
 
 try {
-  await compile();
-  copyRest();
-  writeManifests();
-  mkdirSync(destination, { recursive: true });
-  const name = (await npm(['pack', '--silent', '--pack-destination', destination], staged)).trim();
-  console.log(join(destination, name));
+  console.log(await withAside(join(root, '.cache'), 'pack', pack));
 } catch (error) {
   console.error(`pack: ${error instanceof Error ? error.message : error}`);
   process.exitCode = 1;
-} finally {
-  rmSync(aside, { recursive: true, force: true });
 }

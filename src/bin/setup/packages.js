@@ -5,8 +5,9 @@
  * compared with the lockfile. So an `npm ci` or `npm install` that somebody ran by hand counts as well.
  */
 
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { withAside } from './aside.js';
 import { run } from './process.js';
 import { findNode, requireNode, root } from './project.js';
 
@@ -23,17 +24,13 @@ const installed = join(root, 'node_modules');
 export async function installPackages(progress) {
   if (isInstalled() && findNode() !== undefined) return false;
   progress('npm ci');
-  const aside = join(root, '.cache', `packages-${process.pid}`);
-  mkdirSync(aside, { recursive: true });
-  try {
+  await withAside(join(root, '.cache'), 'packages', async (aside) => {
     for (const name of ['package.json', 'package-lock.json', '.npmrc'])
       copyFileSync(join(root, name), join(aside, name));
     await npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], aside);
     if (existsSync(installed)) renameSync(installed, join(aside, 'old'));
     renameSync(join(aside, 'node_modules'), installed);
-  } finally {
-    rmSync(aside, { recursive: true, force: true });
-  }
+  });
   requireNode();
   return true;
 }

@@ -7,8 +7,9 @@
  */
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, relative, sep } from 'node:path';
+import { withAside } from './aside.js';
 import { run } from './process.js';
 import { requireNode, root } from './project.js';
 
@@ -89,8 +90,7 @@ export async function generateProtobuf(progress) {
   const { files, stamp } = readInputs();
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return false;
   progress(`compiling ${files.size} files`);
-  const aside = join(root, '.cache', `gen-${process.pid}`);
-  try {
+  await withAside(join(root, '.cache'), 'gen', async (aside) => {
     for (const [path, content] of files) write(join(aside, 'in', path), content);
     for (const name of ['buf.yaml', 'buf.gen.yaml']) write(join(aside, 'in', name), readFileSync(join(protos, name)));
     const node = requireNode();
@@ -101,10 +101,8 @@ export async function generateProtobuf(progress) {
     write(join(aside, 'out', '.stamp'), stamp);
     if (existsSync(output)) renameSync(output, join(aside, 'old'));
     renameSync(join(aside, 'out'), output);
-    return true;
-  } finally {
-    rmSync(aside, { recursive: true, force: true });
-  }
+  });
+  return true;
 }
 
 /**
