@@ -1,4 +1,15 @@
-import { Composer, CST, type Document, LineCounter, Parser } from 'yaml';
+import {
+  Composer,
+  CST,
+  type Document,
+  isAlias,
+  isCollection,
+  isPair,
+  Lexer,
+  LineCounter,
+  type ParsedNode,
+  Parser,
+} from 'yaml';
 import type { FieldError } from '../lib/errors.ts';
 import { err, ok, type Result } from '../lib/result.ts';
 import { maxErrors } from './check.ts';
@@ -18,9 +29,9 @@ export interface ManifestOptions {
 
 /**
  * Aliases are resolved by sharing, but what they stand for is checked and stored as often as it is named: a few repeated
- * blocks are convenient, exponential ones are an attack.
+ * blocks are convenient, exponential ones are an attack. Counted in values that aliases add to one document.
  */
-const maxAliasCount = 100;
+const maxAliasedValues = 1000;
 
 /**
  * The documents of a text, empty ones left out. Values are of JSON's types as written: YAML's core schema, no merge
@@ -47,25 +58,31 @@ function parseYaml(
   maxDocuments: number,
 ): Result<readonly unknown[], readonly FieldError[]> {
   const lines = new LineCounter();
-  const tokens = [...new Parser(lines.addNewLine).parse(text)];
   const fail = (faults: readonly TextFault[]) =>
     err(faults.slice(0, maxErrors).map((fault) => located(fault, lines.linePos(fault.offset))));
 
-  // Before composing, which recurses.
-  const deep = tooDeep(tokens, maxDepth);
-  if (deep !== undefined) return fail([deep]);
+  const tokens = readTokens(text, maxDepth, lines);
+  if (!tokens.ok) return fail([tokens.error]);
 
-  const composer = new Composer({ schema: 'core', version: '1.2', uniqueKeys: true, stringKeys: true, strict: true });
-  const documents = [...composer.compose(tokens)];
+  const composer = new Composer({
+    schema: 'core',
+    version: '1.2',
+    uniqueKeys: true,
+    stringKeys: true,
+    strict: true,
+    resolveKnownTags: false,
+  });
+  const documents = [...composer.compose(tokens.value)];
   const faults = documents.flatMap(documentFaults);
   if (faults.length > 0) return fail(faults);
 
   const values: unknown[] = [];
   for (const document of documents) {
-    const value = documentValue(document);
-    if (!value.ok) return fail([value.error]);
-    if (value.value === null) continue;
-    values.push(value.value);
+    const aliases = aliasFault(document, maxDepth);
+    if (aliases !== undefined) return fail([aliases]);
+    const value: unknown = document.toJS({ maxAliasCount: -1 });
+    if (value === null) continue;
+    values.push(value);
     if (values.length > maxDocuments) {
       return fail([{ offset: document.range[0], message: `more than ${maxDocuments} documents` }]);
     }
@@ -82,33 +99,70 @@ function documentFaults(document: Document.Parsed): readonly TextFault[] {
   return [...document.errors, ...document.warnings].map(({ pos, message }) => ({ offset: pos[0], message }));
 }
 
-function documentValue(document: Document.Parsed): Result<unknown, TextFault> {
-  try {
-    return ok(document.toJS({ maxAliasCount }));
-  } catch (cause) {
-    // The only thing that `toJS` throws on a document without errors.
-    if (!(cause instanceof ReferenceError)) throw cause;
-    return err({
-      offset: document.range[0],
-      message: `aliases (\`*name\`) stand for more than ${maxAliasCount} repetitions`,
-    });
-  }
+/** What a node becomes when aliases are replaced by what they stand for. */
+interface Extent {
+  readonly values: number;
+  readonly depth: number;
 }
 
-/** The first place where collections are nested deeper than allowed, found without recursion. */
-function tooDeep(tokens: readonly CST.Token[], maxDepth: number): TextFault | undefined {
-  const pending: { readonly token: CST.Token; readonly depth: number }[] = tokens.map((token) => ({ token, depth: 0 }));
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { token } = next;
-    const depth = CST.isCollection(token) ? next.depth + 1 : next.depth;
-    if (depth > maxDepth) return { offset: token.offset, message: `nested deeper than ${maxDepth} levels` };
-    for (const child of children(token)) pending.push({ token: child, depth });
-  }
-  return undefined;
+/** An alias that stands for nothing, for something around itself, or for too much. */
+function aliasFault(document: Document.Parsed, maxDepth: number): TextFault | undefined {
+  /** Filled in the order of the text, so an anchor that is open or unknown is not in it yet. */
+  const anchors = new Map<string, Extent>();
+  let aliased = 0;
+  let fault: TextFault | undefined;
+
+  const extentOf = (node: ParsedNode | null): Extent => {
+    if (node === null) return { values: 1, depth: 0 };
+    if (isAlias(node)) {
+      const target = anchors.get(node.source);
+      aliased += target?.values ?? 0;
+      if (target === undefined) fault ??= aliasError(node, 'stands for nothing that is complete before it');
+      else if (aliased > maxAliasedValues)
+        fault ??= aliasError(node, `is one too many: aliases add more than ${maxAliasedValues} values`);
+      return target ?? { values: 1, depth: 0 };
+    }
+    const children = isCollection(node)
+      ? node.items
+          .flatMap((item) => (isPair(item) ? [item.key, item.value] : [item]))
+          .map((child) => extentOf(child as ParsedNode | null))
+      : [];
+    const extent = {
+      values: children.reduce((sum, child) => sum + child.values, 1),
+      depth: isCollection(node) ? 1 + Math.max(0, ...children.map((child) => child.depth)) : 0,
+    };
+    if (extent.depth > maxDepth) fault ??= { offset: node.range[0], message: `nested deeper than ${maxDepth} levels` };
+    if (node.anchor !== undefined) anchors.set(node.anchor, extent);
+    return extent;
+  };
+  extentOf(document.contents);
+  return fault;
 }
 
-function children(token: CST.Token): readonly CST.Token[] {
-  if (token.type === 'document') return token.value === undefined ? [] : [token.value];
-  if (!CST.isCollection(token)) return [];
-  return token.items.flatMap(({ key, value }) => [key, value]).filter((child) => child !== null && child !== undefined);
+function aliasError(
+  alias: { readonly source: string; readonly range?: readonly number[] | null | undefined },
+  message: string,
+): TextFault {
+  return { offset: alias.range?.[0] ?? 0, message: `the alias \`*${alias.source}\` ${message}` };
+}
+
+/**
+ * The tokens of a text whose collections are nested no deeper than allowed. Looked at while reading, because the parser
+ * gets slow in deep places, and before composing, which recurses.
+ */
+function readTokens(text: string, maxDepth: number, lines: LineCounter): Result<readonly CST.Token[], TextFault> {
+  const parser = new Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
+  const tooDeep = (offset: number) => err({ offset, message: `nested deeper than ${maxDepth} levels` });
+  lines.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme));
+    const { stack } = parser;
+    // The stack holds the open collections and at most a document and two scalars beside them.
+    if (stack.length > maxDepth && stack.filter(CST.isCollection).length > maxDepth) {
+      return tooDeep(stack.findLast(CST.isCollection)?.offset ?? 0);
+    }
+  }
+  tokens.push(...parser.end());
+  return ok(tokens);
 }
