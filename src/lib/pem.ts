@@ -8,7 +8,8 @@ export interface PemBlock {
   readonly text: string;
 }
 
-const marker = /-----(BEGIN|END) ([A-Z0-9 ]*)-----/g;
+/** OpenSSL and BoringSSL see these only on lines of their own. */
+const marker = /^-----(BEGIN|END) ([A-Z0-9 ]*)-----[ \t\r]*$/gm;
 
 /**
  * The blocks of a text, in order. Text outside of blocks (comments, dumps of `openssl x509 -text`) is allowed; an open

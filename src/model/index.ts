@@ -27,6 +27,7 @@ export {
 } from './backend-pool.ts';
 export type { CertificateSpec } from './certificate.ts';
 export { type FleetSpec, fleetDrainTimeoutMs } from './fleet.ts';
+export { canonicalHost, coversHost } from './host.ts';
 export { type Kind, type KindNames, kindNames, namesOfKinds } from './kind.ts';
 export {
   apiVersion,
@@ -48,6 +49,7 @@ export {
   type SpecOf,
   type VirtualServiceObject,
 } from './kinds.ts';
+export { type ManifestOptions, parseManifest } from './manifest.ts';
 export type { Condition, Metadata, ObjectKey } from './meta.ts';
 export type { NodeSpec } from './node.ts';
 export { conditionSchema, globalMetadataSchema, metadataSchema, objectSchema, statusSchema } from './object-schema.ts';
