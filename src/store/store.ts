@@ -7,7 +7,7 @@
  * `status/…`. Values are text (JSON).
  */
 
-/** Number of commits so far; 0 is the empty store. */
+/** Number of commits so far, those that changed nothing included; 0 is the empty store. */
 export type Revision = number;
 
 export interface Entry {
@@ -19,6 +19,10 @@ export interface Entry {
   readonly modRevision: Revision;
 }
 
+/**
+ * A key is written once at most, as a put or a delete; keys, values and id are well-formed Unicode. What breaks this is
+ * a bug of the caller: `InvariantError`. Deleting a key that is not there is no change and no error.
+ */
 export interface Transaction {
   /** Chosen by the caller, unique: kept with the commit, so that an ambiguous failure can be read back. */
   readonly id: string;
@@ -62,18 +66,19 @@ export interface Store {
   /**
    * Atomic. Resolves once the commit is durable. Throws `FairwayError` `TooLarge` (limits) or `StoreUnavailable`
    * (disk full, closed, out of reach); then nothing is written. A transaction whose `id` is already committed is
-   * answered with the first outcome.
+   * answered with the first outcome, as long as the log reaches back to it.
    */
   commit(transaction: Transaction): Promise<CommitOutcome>;
   /** The entry, or undefined. Sees every commit acknowledged before the call. */
   get(key: string): Promise<Entry | undefined>;
-  /** All entries whose key starts with `prefix`, in key order, as of one revision. */
+  /** All entries whose key starts with `prefix`, in the order of the UTF-8 bytes of their keys, as of one revision. */
   list(prefix: string): Promise<Snapshot>;
   /** The newest revision, as the store itself knows it. */
   head(): Promise<Revision>;
   /**
    * Every commit after `after`, in order, without a gap, until `signal` aborts. Throws `FairwayError`
-   * `RevisionCompacted` when the log no longer reaches back to `after`; the caller then lists anew.
+   * `RevisionCompacted` when the log no longer reaches back to `after` (the caller then lists anew), and
+   * `StoreUnavailable` when the store is closed first.
    */
   watch(after: Revision, signal: AbortSignal): AsyncIterable<WatchEvent>;
   /** Waits for commits under way, then frees everything. Later calls throw `StoreUnavailable`. */
