@@ -12,8 +12,8 @@ export interface Room {
   readonly imports: readonly string[];
   /** Rooms that it may reach by `import()` only, so that they cost nothing until they are needed. */
   readonly lazy?: readonly string[];
-  /** File by which others enter; `any` where each file stands for itself. */
-  readonly door: string;
+  /** Files by which others enter: the first is there in every case. `any` where each file stands for itself. */
+  readonly doors: readonly string[] | 'any';
   /** A pure room takes all it needs as arguments and returns all it decided. */
   readonly pure?: true;
 }
@@ -27,39 +27,40 @@ const ring4 = [...ring3, 'store', 'observe', 'api', 'control', 'xds/io', 'agent/
 
 /** Import only downwards. More exact paths come before the folders that they lie in. */
 export const rooms: readonly Room[] = [
-  { ring: 6, path: 'bin', imports: ['lib'], lazy: ['cli'], door: 'any' },
+  { ring: 6, path: 'bin', imports: ['lib'], lazy: ['cli'], doors: 'any' },
 
   // Composition: builds the rooms, hands ports over. The cli is a client of the API and must start fast.
-  { ring: 5, path: 'server', imports: ring4, door: 'index.ts' },
-  { ring: 5, path: 'agent/main', imports: ring4, door: 'main.ts' },
-  { ring: 5, path: 'cli', imports: ring1, lazy: ['server', 'demo', 'agent/main'], door: 'main.ts' },
-  { ring: 5, path: 'demo', imports: ring1, door: 'main.ts' },
+  { ring: 5, path: 'server', imports: ring4, doors: ['index.ts', 'main.ts'] },
+  { ring: 5, path: 'agent/main', imports: ring4, doors: ['main.ts'] },
+  { ring: 5, path: 'cli', imports: ring1, lazy: ['server', 'demo', 'agent/main'], doors: ['main.ts'] },
+  { ring: 5, path: 'demo', imports: ring1, doors: ['main.ts'] },
 
   // Shells: the world outside. They never import each other; the composition hands functions over.
-  { ring: 4, path: 'store', imports: ring3, door: 'index.ts' },
-  { ring: 4, path: 'observe', imports: ring3, door: 'index.ts' },
-  { ring: 4, path: 'api', imports: ring3, door: 'index.ts' },
-  { ring: 4, path: 'control', imports: ring3, door: 'index.ts' },
-  { ring: 4, path: 'xds/io', imports: [...ring0, 'xds'], door: 'index.ts' },
-  { ring: 4, path: 'agent/*io', imports: [...ring0, 'xds', 'xds/io', 'agent'], door: 'index.ts' },
+  { ring: 4, path: 'store', imports: ring3, doors: ['index.ts'] },
+  { ring: 4, path: 'observe', imports: ring3, doors: ['index.ts'] },
+  { ring: 4, path: 'api', imports: ring3, doors: ['index.ts'] },
+  { ring: 4, path: 'control', imports: ring3, doors: ['index.ts'] },
+  { ring: 4, path: 'xds/io', imports: [...ring0, 'xds'], doors: ['index.ts'] },
+  { ring: 4, path: 'agent/*io', imports: [...ring0, 'xds', 'xds/io', 'agent'], doors: ['index.ts'] },
 
-  // Pure: policy < graph < plan, translate, status; xds knows no Fairway noun, agent never sees the store.
-  { ring: 3, path: 'policy', imports: ring2, door: 'index.ts', pure: true },
-  { ring: 3, path: 'graph', imports: [...ring2, 'policy'], door: 'index.ts', pure: true },
-  { ring: 3, path: 'plan', imports: [...ring2, 'policy', 'graph'], door: 'index.ts', pure: true },
-  { ring: 3, path: 'translate', imports: [...ring2, 'policy', 'graph'], door: 'index.ts', pure: true },
-  { ring: 3, path: 'status', imports: [...ring2, 'policy', 'graph'], door: 'index.ts', pure: true },
-  { ring: 3, path: 'xds', imports: ring0, door: 'index.ts', pure: true },
-  { ring: 3, path: 'agent', imports: [...ring0, 'xds'], door: 'index.ts', pure: true },
+  // Pure: policy < graph < plan, translate, status. xds knows no Fairway noun and is filled by translate; agent never
+  // sees the store.
+  { ring: 3, path: 'policy', imports: ring2, doors: ['index.ts'], pure: true },
+  { ring: 3, path: 'graph', imports: [...ring2, 'policy'], doors: ['index.ts'], pure: true },
+  { ring: 3, path: 'plan', imports: [...ring2, 'policy', 'graph'], doors: ['index.ts'], pure: true },
+  { ring: 3, path: 'translate', imports: [...ring2, 'policy', 'graph', 'xds'], doors: ['index.ts'], pure: true },
+  { ring: 3, path: 'status', imports: [...ring2, 'policy', 'graph'], doors: ['index.ts'], pure: true },
+  { ring: 3, path: 'xds', imports: ring0, doors: ['index.ts'], pure: true },
+  { ring: 3, path: 'agent', imports: [...ring0, 'xds'], doors: ['index.ts'], pure: true },
 
-  { ring: 2, path: 'view', imports: ring1, door: 'index.ts', pure: true },
+  { ring: 2, path: 'view', imports: ring1, doors: ['index.ts'], pure: true },
 
-  { ring: 1, path: 'model', imports: ring0, door: 'index.ts', pure: true },
-  { ring: 1, path: 'config', imports: ring0, door: 'index.ts' },
+  { ring: 1, path: 'model', imports: ring0, doors: ['index.ts'], pure: true },
+  { ring: 1, path: 'config', imports: ring0, doors: ['index.ts'] },
 
-  { ring: 0, path: 'telemetry', imports: ['lib'], door: 'any' },
-  { ring: 0, path: 'lib', imports: ['gen'], door: 'any' },
-  { ring: 0, path: 'gen', imports: [], door: 'any' },
+  { ring: 0, path: 'telemetry', imports: ['lib'], doors: 'any' },
+  { ring: 0, path: 'lib', imports: ['gen'], doors: 'any' },
+  { ring: 0, path: 'gen', imports: [], doors: 'any' },
 ];
 
 /** Files with an entrance of their own: who may import them besides their room. */

@@ -60,18 +60,17 @@ function roomProblems(room: Room, other: Room, target: string, kind: Import['kin
   if (!lazy && !room.imports.includes(other.path)) {
     return [`imports ${other.path} (ring ${other.ring}), which ${room.path} (ring ${room.ring}) may not`];
   }
-  if (other.door !== 'any' && target !== doorOf(other, target)) {
-    return [`imports ${target} past the door ${doorOf(other, target)}`];
-  }
-  return [];
+  const doors = doorsOf(other, target);
+  return doors.length === 0 || doors.includes(target) ? [] : [`imports ${target} past the door ${doors[0]}`];
 }
 
-/** Path of the door by which others enter the room that `inside` lies in. */
-function doorOf(room: Room, inside: string): string {
+/** Paths of the doors by which others enter the room that `inside` lies in; none where every file is one. */
+function doorsOf(room: Room, inside: string): readonly string[] {
+  if (room.doors === 'any') return [];
   // A path of one file is its own door; one with a star has as many doors as folders that match it.
-  if (inside === `${room.path}.ts`) return inside;
+  if (inside === `${room.path}.ts`) return [inside];
   const folder = new RegExp(`^${room.path.replace('*', '(.+/)?')}/`).exec(inside)?.[0] ?? `${room.path}/`;
-  return `${folder}${room.door}`;
+  return room.doors.map((door) => `${folder}${door}`);
 }
 
 function packageProblems(path: string, room: Room, specifier: string, one: Import, options: Options): string[] {
@@ -100,7 +99,7 @@ function missingDoors(sources: ReadonlyMap<string, Source>): Violation[] {
   const doors = new Set<string>();
   for (const path of sources.keys()) {
     const room = roomOf(path);
-    if (room !== undefined && room.door !== 'any') doors.add(doorOf(room, path));
+    for (const door of room === undefined ? [] : doorsOf(room, path).slice(0, 1)) doors.add(door);
   }
   return [...doors].flatMap((door) => {
     const source = sources.get(door);
