@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../model/index.ts';
 import type { Collection, Derived, Index, Kernel, Rows } from '../view/index.ts';
-import { splitKey } from './names.ts';
+import { fleetAudience, fleetsOfAudience, splitKey } from './names.ts';
 
 /** That fleets use a target: pools or certificates. One row of what refers to it. */
 export interface Use {
@@ -12,10 +12,6 @@ export interface Use {
 export interface TargetAudience {
   readonly audience: string;
   readonly fleets: readonly string[];
-}
-
-export function fleetAudience(...fleets: readonly string[]): string {
-  return `fleet/${fleets.join(',')}`;
 }
 
 /**
@@ -54,7 +50,7 @@ export function declareTargetAudiences(
   const shared = kernel.derive<{ fleets: readonly string[] }>(
     `fleets of ${what} audiences`,
     byAudience,
-    (_read, key) => ({ fleets: key.slice(fleetAudience().length).split(',') }),
+    (_read, key) => ({ fleets: fleetsOfAudience(key) }),
     { same: () => true },
   );
   const ofFleet = kernel.index(`${what} audiences of fleets`, shared, (row: { fleets: readonly string[] }) => row.fleets);

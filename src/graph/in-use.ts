@@ -1,9 +1,9 @@
 import type { BackendPoolSpec, ObjectKey, Rule, RouteSpec, VirtualServiceSpec } from '../model/index.ts';
 import { resolveRef } from '../model/index.ts';
 import type { Derived, Index, Kernel } from '../view/index.ts';
-import { declareTargetAudiences, fleetAudience, type Use } from './audiences.ts';
+import { declareTargetAudiences, type Use } from './audiences.ts';
 import type { EffectiveRows } from './effective.ts';
-import { allFleetsAudience } from './names.ts';
+import { allFleetsAudience, fleetAudience } from './names.ts';
 import { type References, resolveCertificate } from './references.ts';
 import type { FleetAudiences, PoolRow, SecretRow } from './rows.ts';
 import type { Services } from './services.ts';

@@ -1,8 +1,7 @@
 import { type Listener, type ObjectKey, objectKey } from '../model/index.ts';
 import type { Derived, Kernel, Read } from '../view/index.ts';
-import { fleetAudience } from './audiences.ts';
 import type { EffectiveRows } from './effective.ts';
-import { anyAddress, socketKey, splitKey, tableKey } from './names.ts';
+import { anyAddress, fleetAudience, socketKey, splitKey, tableKey } from './names.ts';
 import { type References, resolveCertificate, resolveTarget } from './references.ts';
 import type { ChainRow, Effective, ListenerRow, PolicyRow, RouteTableRow } from './rows.ts';
 import type { Services } from './services.ts';

@@ -42,3 +42,14 @@ export const unavailableCluster = 'fairway/unavailable';
 
 /** The audience of what every proxy of every fleet gets. */
 export const allFleetsAudience = 'fleets/*';
+
+/** The audience of what the proxies of these fleets get. */
+export function fleetAudience(...fleets: readonly string[]): string {
+  return `fleet/${fleets.join(',')}`;
+}
+
+/** The fleets of such an audience; none of `allFleetsAudience`. */
+export function fleetsOfAudience(audience: string): readonly string[] {
+  const prefix = fleetAudience();
+  return audience.startsWith(prefix) ? audience.slice(prefix.length).split(',') : [];
+}

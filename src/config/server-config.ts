@@ -1,0 +1,155 @@
+import { err, ok, type Result } from '../lib/result.ts';
+import { nearest } from '../lib/nearest.ts';
+import type { FieldError } from '../lib/errors.ts';
+import { parseIp } from '../lib/ip.ts';
+
+/** How a server process runs. Everything else is an object in the store. */
+export interface ServerConfig {
+  /** REST API, `host:port`; port 0 takes a free one. */
+  readonly listen: string;
+  /** xDS, `host:port`. */
+  readonly xdsListen: string;
+  /** Folder of the embedded database. */
+  readonly data: string;
+  readonly store: 'sqlite' | 'memory';
+  /** Allows listening beyond loopback without TLS and authentication. */
+  readonly insecure: boolean;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+}
+
+export const serverDefaults: ServerConfig = {
+  listen: '127.0.0.1:7600',
+  xdsListen: '127.0.0.1:7601',
+  data: './.fairway',
+  store: 'sqlite',
+  insecure: false,
+  logLevel: 'info',
+};
+
+type Field = keyof ServerConfig;
+
+interface FieldInfo<F extends Field> {
+  readonly flag: string;
+  readonly env: string;
+  readonly help: string;
+  /** The value, or what is wrong with it. */
+  parse(value: unknown): Result<ServerConfig[F], string>;
+}
+
+/** Each field with its flag and environment variable: the one table that parsing, help and README follow. */
+export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
+  listen: { flag: '--listen', env: 'FAIRWAY_LISTEN', help: 'address of the REST API, host:port', parse: parseListen },
+  xdsListen: { flag: '--xds-listen', env: 'FAIRWAY_XDS_LISTEN', help: 'address of the xDS server, host:port', parse: parseListen },
+  data: { flag: '--data', env: 'FAIRWAY_DATA', help: 'folder of the embedded database', parse: parsePath },
+  store: { flag: '--store', env: 'FAIRWAY_STORE', help: 'sqlite, or memory (nothing outlives the process)', parse: oneOf(['sqlite', 'memory']) },
+  insecure: { flag: '--insecure', env: 'FAIRWAY_INSECURE', help: 'listen beyond loopback without TLS and authentication', parse: parseBoolean },
+  logLevel: {
+    flag: '--log-level',
+    env: 'FAIRWAY_LOG_LEVEL',
+    help: 'trace, debug, info, warn, error, fatal or silent',
+    parse: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+  },
+};
+
+const fields = Object.keys(serverFields) as Field[];
+
+/**
+ * The configuration from a file's content (already read as YAML or JSON), the environment and flags; later ones win:
+ * default < file < environment < flag. Flags are given by field name. All faults are told at once; `pointer` is
+ * the field of the file, the variable or the flag.
+ */
+export function parseServerConfig(input: {
+  readonly file?: unknown;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly flags: Readonly<Partial<Record<Field, unknown>>>;
+}): Result<ServerConfig, FieldError[]> {
+  const errors: FieldError[] = [];
+  const values: Record<string, unknown> = { ...serverDefaults };
+  const take = (field: Field, value: unknown, pointer: string): void => {
+    const parsed = serverFields[field].parse(value);
+    if (parsed.ok) values[field] = parsed.value;
+    else errors.push({ pointer, message: parsed.error });
+  };
+  const { file } = input;
+  if (file !== undefined && file !== null) {
+    if (typeof file !== 'object' || Array.isArray(file)) errors.push({ pointer: '', message: 'must be a mapping of fields' });
+    else {
+      for (const [name, value] of Object.entries(file)) {
+        if (isField(name)) take(name, value, `/${name}`);
+        else errors.push({ pointer: `/${name}`, message: unknownField(name) });
+      }
+    }
+  }
+  for (const field of fields) {
+    const { env, flag } = serverFields[field];
+    if (input.env[env] !== undefined) take(field, input.env[env], env);
+    if (input.flags[field] !== undefined) take(field, input.flags[field], flag);
+  }
+  if (errors.length > 0) return err(errors);
+  const config = values as unknown as ServerConfig;
+  const open = openBeyondLoopback(config);
+  return open.length > 0 && !config.insecure ? err(open) : ok(config);
+}
+
+function isField(name: string): name is Field {
+  return name in serverFields;
+}
+
+function unknownField(name: string): string {
+  const near = nearest(name, fields);
+  return near === undefined ? `unknown field; there are ${fields.join(', ')}` : `unknown field; did you mean ${near}?`;
+}
+
+/** Until there is TLS and authentication, nothing listens beyond loopback unless it was said on purpose. */
+function openBeyondLoopback(config: ServerConfig): FieldError[] {
+  return (['listen', 'xdsListen'] as const).flatMap((field) => {
+    const { host } = splitHostPort(config[field]) as HostPort;
+    if (isLoopback(host)) return [];
+    const message = `${host} is not loopback, and this server has neither TLS nor authentication yet: say --insecure if everybody who reaches it may change everything`;
+    return [{ pointer: serverFields[field].flag, message }];
+  });
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `127.0.0.1:7600`, `[::1]:7600`, `localhost:0`; undefined when it is none of these. */
+export function splitHostPort(text: string): HostPort | undefined {
+  const parts = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+  const host = parts?.[1] ?? parts?.[2];
+  const port = Number(parts?.[3]);
+  return host === undefined || port > 65535 ? undefined : { host, port };
+}
+
+function parseListen(value: unknown): Result<string, string> {
+  const split = typeof value === 'string' ? splitHostPort(value) : undefined;
+  if (typeof value !== 'string' || split === undefined) return err('must be host:port, for instance 127.0.0.1:7600 or [::1]:7600');
+  if (split.host !== 'localhost' && parseIp(split.host) === undefined) return err(`${split.host} is not an IP address`);
+  return ok(value);
+}
+
+function parsePath(value: unknown): Result<string, string> {
+  return typeof value === 'string' && value !== '' ? ok(value) : err('must be a path');
+}
+
+function parseBoolean(value: unknown): Result<boolean, string> {
+  if (typeof value === 'boolean') return ok(value);
+  if (value === 'true' || value === '1') return ok(true);
+  if (value === 'false' || value === '0') return ok(false);
+  return err('must be true or false');
+}
+
+function oneOf<const T extends string>(words: readonly T[]): (value: unknown) => Result<T, string> {
+  return (value) => {
+    const word = words.find((candidate) => candidate === value);
+    if (word !== undefined) return ok(word);
+    const near = typeof value === 'string' ? nearest(value, words) : undefined;
+    return err(`must be one of ${words.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`);
+  };
+}

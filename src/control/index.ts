@@ -1,0 +1,18 @@
+/**
+ * control: the loop between the store and the View.
+ *
+ *   store ──watch──▶ mirror ──fork, settle, adopt──▶ world (kernel, graph, translation) ──▶ onAdopted
+ *     ▲                                                                                        │
+ *     └── transitions, pins (leader only) ◀── what proxies made of it ◀─────────────────────────┘
+ *
+ * One mirror per controller; commits and dry runs share its queue. The leader's loops (transition writer, pinner) are
+ * nudged and then look at the whole latest state; they hold nothing that could not be read again.
+ */
+export type { Adoption, ObjectChange } from './adoption.ts';
+export { type Changes, createChanges } from './changes.ts';
+export { createMirror, type Mirror, type MirrorOptions } from './mirror.ts';
+export { createPinner, type Pinner } from './pins.ts';
+export { type Preview, preview, type Removal, type Write } from './preview.ts';
+export type { Records } from './records.ts';
+export { createTransitionWriter, objectOf, type TransitionWriter } from './transitions.ts';
+export { createWorld, type World } from './world.ts';

@@ -1,0 +1,106 @@
+import { createLatest } from '../lib/latest.ts';
+import { type FairwayObject, type ObjectKey, storeKey } from '../model/index.ts';
+import type { PinRecord, Rejection } from '../status/index.ts';
+import type { Store } from '../store/store.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Mirror } from './mirror.ts';
+import { objectOf } from './transitions.ts';
+
+/** Turns refusals into pins: which generation of a refused object goes on being served. The leader's alone. */
+export interface Pinner {
+  /** Refusals, objects or deliveries have changed. */
+  nudge(): void;
+  close(): Promise<void>;
+}
+
+export interface PinnerOptions {
+  readonly mirror: Mirror;
+  readonly store: Store;
+  /** Whether every proxy concerned has what the object became, and none refused it. */
+  readonly accepted: (key: ObjectKey, object: FairwayObject) => boolean;
+  readonly newId: () => string;
+  readonly log: Logger;
+}
+
+/** Soon, so that a proxy that connects after a refusal gets the good form. */
+const holdOffMs = 20;
+
+/** Decided from scratch each time: there are as many pins as there are refusals, which are few. */
+export function createPinner(options: PinnerOptions): Pinner {
+  const { mirror, store, log } = options;
+
+  async function reconcile(): Promise<void> {
+    const { pins, rejections } = mirror.records;
+    if (pins.size === 0 && rejections.size === 0) return;
+    const puts: { key: string; value: string }[] = [];
+    const deletes: string[] = [];
+    const wanted = wantedPins([...rejections.values()], pins, (key) => objectOf(mirror, key)?.metadata.generation);
+    for (const [key, pin] of wanted) {
+      const present = pins.get(key);
+      if (present?.refused !== pin.refused || present.good !== pin.good) {
+        puts.push({ key: storeKey('pin', key), value: JSON.stringify(pin) });
+        log.warn({ event: 'object_pinned', object: key, refused: pin.refused, good: pin.good });
+      }
+    }
+    for (const key of pins.keys()) if (!wanted.has(key) && outgrown(key)) deletes.push(storeKey('pin', key));
+    for (const [key, rejection] of rejections) if (isOver(rejection)) deletes.push(storeKey('rejection', key));
+    const operations = [...puts.map((put) => ({ put })), ...deletes.map((remove) => ({ remove }))];
+    for (let at = 0; at < operations.length; at += perCommit) {
+      const some = operations.slice(at, at + perCommit);
+      await store.commit({
+        id: options.newId(),
+        checks: [],
+        puts: some.flatMap((operation) => ('put' in operation ? [operation.put] : [])),
+        deletes: some.flatMap((operation) => ('remove' in operation ? [operation.remove] : [])),
+      });
+    }
+  }
+
+  /** The object is gone, or a newer generation of it is accepted: until then the good one must stay known. */
+  function outgrown(key: ObjectKey): boolean {
+    const object = objectOf(mirror, key);
+    return object === undefined || options.accepted(key, object);
+  }
+
+  /** No suspect stands as it was refused, and what stands now is accepted. */
+  function isOver({ suspects }: Rejection): boolean {
+    return suspects.every(({ unit, refused }) => {
+      const object = objectOf(mirror, unit);
+      return object === undefined || (object.metadata.generation !== refused && options.accepted(unit, object));
+    });
+  }
+
+  const latest = createLatest({
+    task: reconcile,
+    holdOffMs,
+    onError: (error) => log.warn({ event: 'pins_not_stored', err: error }),
+  });
+  return { nudge: () => latest.nudge(), close: () => latest.close() };
+}
+
+/** Operations in one commit, below the store's limit. */
+const perCommit = 100;
+
+/**
+ * The pins that the refusals ask for: of each suspect that still stands in the generation that was refused. A
+ * fault of a proxy's host is nobody's fault, and what other proxies accepted is not taken from them.
+ */
+export function wantedPins(
+  rejections: readonly Rejection[],
+  pins: ReadonlyMap<ObjectKey, PinRecord>,
+  generationOf: (key: ObjectKey) => number | undefined,
+): Map<ObjectKey, PinRecord> {
+  const wanted = new Map<ObjectKey, PinRecord>();
+  for (const { scope, suspects } of rejections) {
+    if (scope !== 'convicted') continue;
+    for (const { unit, refused, good } of suspects) {
+      // The same generation was good before: something that it names is to blame, and no older spec would help.
+      if (generationOf(unit) !== refused || good === refused) continue;
+      const present = pins.get(unit);
+      // After a restart nobody knows what was accepted before; the pin does.
+      const kept = good ?? wanted.get(unit)?.good ?? (present === undefined || present.good === refused ? null : present.good);
+      wanted.set(unit, { refused, good: kept });
+    }
+  }
+  return wanted;
+}

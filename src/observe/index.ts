@@ -1,0 +1,8 @@
+/**
+ * observe: what is seen, as few records as possible. Each controller writes about the proxies attached to it: nodes
+ * that came and went, resources that were refused. One edit at a thousand proxies must not become a thousand
+ * writes, so repeats are counted and what changes back within the hold-off is not written.
+ */
+export { nodeName } from './node-name.ts';
+export { createNodeObserver, type NodeObserver } from './nodes.ts';
+export { createRefusalObserver, type Refusal, type RefusalObserver } from './refusals.ts';

@@ -1,0 +1,19 @@
+/**
+ * status: what came of it, for people.
+ *
+ * A pure function of the graph's verdicts, of what proxies acknowledged or refused, and of the clock; evaluated when
+ * somebody asks and stored nowhere. Only since when a condition has its status is stored, as a transition.
+ */
+export { type ConditionDraft, transitionsOf } from './conditions.ts';
+export { draftsOf, type NodeStatus, type ObjectStatus, type StatusSources, statusOf } from './object-status.ts';
+export { type Delivery, programmed, type Realization } from './programmed.ts';
+export {
+  maxNamedNodes,
+  type NodeRecord,
+  type PinRecord,
+  type Rejection,
+  rejectionKey,
+  type Suspect,
+  type Transition,
+  type TransitionRecord,
+} from './records.ts';

@@ -1,0 +1,179 @@
+import type { Verdicts } from '../graph/index.ts';
+import { inspectCertificate } from '../lib/x509.ts';
+import type { CertificateSpec, Condition, FairwayObject, ObjectKey } from '../model/index.ts';
+import { type ConditionDraft, stamp } from './conditions.ts';
+import { type Delivery, programmed, type Realization } from './programmed.ts';
+import type { NodeRecord, PinRecord, Rejection, Transition } from './records.ts';
+
+/** Everything that the status of an object follows from. Read when the status is asked for; nothing is stored. */
+export interface StatusSources {
+  verdicts(key: ObjectKey): Verdicts | undefined;
+  /** What went wrong inside while deriving from the object: a bug, told as InternalError. */
+  failure(key: ObjectKey): Error | undefined;
+  /** For each resource that the object became, how far each proxy is. */
+  deliveries(key: ObjectKey): readonly (readonly Delivery[])[];
+  rejections(key: ObjectKey): readonly Rejection[];
+  pin(key: ObjectKey): PinRecord | undefined;
+  transitions(key: ObjectKey): readonly Transition[];
+  referrers(key: ObjectKey): readonly ObjectKey[];
+  node(name: string): NodeStatus | undefined;
+  /** Whether a Fleet of that name exists. */
+  fleetExists(name: string): boolean;
+  /** Proxies of a fleet, each with whether it has all that it should have. */
+  fleetProxies(fleet: string): readonly Delivery[];
+}
+
+export interface NodeStatus {
+  readonly record: NodeRecord;
+  readonly types: readonly {
+    readonly type: string;
+    readonly sent: number;
+    readonly acked: number;
+    readonly nack: number;
+    /** Revision of the configuration that the proxy has acknowledged all of; absent while nothing is. */
+    readonly version?: string;
+  }[];
+  readonly delivery: Delivery | undefined;
+}
+
+export interface ObjectStatus {
+  readonly observedGeneration: number;
+  readonly conditions: readonly Condition[];
+  readonly [field: string]: unknown;
+}
+
+/** Days before the end of a certificate from which on its status says Expiring. */
+const expiringDays = 30;
+const dayMs = 86_400_000;
+
+export function statusOf(key: ObjectKey, object: FairwayObject, sources: StatusSources, nowMs: number): ObjectStatus {
+  const { drafts, fields } = draftsOf(key, object, sources, nowMs);
+  const conditions = stamp(drafts, object.metadata.generation, sources.transitions(key), new Date(nowMs).toISOString());
+  return { observedGeneration: object.metadata.generation, conditions, ...fields };
+}
+
+/** The conditions as they are now and the further fields of the kind; `statusOf` adds the times. */
+export function draftsOf(
+  key: ObjectKey,
+  object: FairwayObject,
+  sources: StatusSources,
+  nowMs: number,
+): { drafts: readonly ConditionDraft[]; fields: Readonly<Record<string, unknown>> } {
+  const failure = sources.failure(key);
+  const verdicts = sources.verdicts(key);
+  const fromGraph: readonly ConditionDraft[] = failure === undefined ? (verdicts?.conditions ?? []) : [internalError(failure)];
+  switch (object.kind) {
+    case 'Scope':
+      return { drafts: fromGraph.filter(({ type }) => type === 'Accepted'), fields: {} };
+    case 'Node':
+      return nodeStatus(fromGraph, sources, object.metadata.name);
+    case 'Fleet': {
+      const proxies = sources.fleetProxies(object.metadata.name);
+      const { condition, realization } = programmed({ ...subject(key, object, sources), deliveries: [proxies] });
+      return { drafts: [...without(fromGraph, 'ResolvedRefs'), condition], fields: { realization, usedBy: usedBy(key, sources) } };
+    }
+    case 'Certificate': {
+      const { drafts, facts } = certificateStatus(fromGraph, object.spec, nowMs);
+      const { condition, realization } = programmedOf(key, object, drafts, sources);
+      return { drafts: [...without(drafts, 'ResolvedRefs'), condition], fields: { ...facts, realization, usedBy: usedBy(key, sources) } };
+    }
+    default: {
+      const { condition, realization } = programmedOf(key, object, fromGraph, sources);
+      const attachments = verdicts?.attachments;
+      const fields = {
+        realization,
+        ...(object.kind === 'BackendPool' ? { usedBy: usedBy(key, sources) } : {}),
+        ...(attachments === undefined ? {} : { attachments }),
+      };
+      return { drafts: [...fromGraph, condition], fields };
+    }
+  }
+}
+
+function internalError(failure: Error): ConditionDraft {
+  return { type: 'Accepted', status: 'False', reason: 'InternalError', message: `${failure.message}: please report this; other objects are not affected` };
+}
+
+function subject(key: ObjectKey, object: FairwayObject, sources: StatusSources) {
+  const { generation } = object.metadata;
+  return {
+    what: key,
+    generation,
+    deliveries: sources.deliveries(key),
+    rejections: sources.rejections(key).filter(({ suspects }) => suspects.some(({ unit, refused }) => unit === key && refused === generation)),
+    pin: sources.pin(key),
+    nothing: { reason: 'NotReferenced', message: 'no virtual service that is served uses it', status: 'Unknown' as const },
+  };
+}
+
+function programmedOf(
+  key: ObjectKey,
+  object: FairwayObject,
+  drafts: readonly ConditionDraft[],
+  sources: StatusSources,
+): { condition: ConditionDraft; realization: Realization } {
+  const input = subject(key, object, sources);
+  const accepted = drafts.find(({ type }) => type === 'Accepted');
+  if (accepted?.reason === 'Disabled') {
+    return programmed({ ...input, nothing: { reason: 'Disabled', message: 'it is disabled', status: 'False' } });
+  }
+  const problem = drafts.find(({ status }) => status === 'False');
+  if (problem !== undefined) {
+    return programmed({ ...input, nothing: { reason: 'NotAccepted', message: `nothing of it is served: see ${problem.type}`, status: 'False' } });
+  }
+  return programmed(input);
+}
+
+function without(drafts: readonly ConditionDraft[], type: string): readonly ConditionDraft[] {
+  return drafts.filter((draft) => draft.type !== type);
+}
+
+function usedBy(key: ObjectKey, sources: StatusSources): readonly string[] {
+  return sources.referrers(key);
+}
+
+function certificateStatus(drafts: readonly ConditionDraft[], spec: CertificateSpec, nowMs: number) {
+  const inspected = inspectCertificate(spec, nowMs);
+  if (!inspected.ok) {
+    const message = inspected.error.map((error) => `${error.pointer}: ${error.message}`).join('; ');
+    const accepted: ConditionDraft = { type: 'Accepted', status: 'False', reason: 'Expired', message };
+    return { drafts: [accepted, ...without(drafts, 'Accepted')], facts: {} };
+  }
+  const { subject: name, sans, notAfter, fingerprint } = inspected.value;
+  const daysLeft = Math.floor((Date.parse(notAfter) - nowMs) / dayMs);
+  const facts = { subject: name, subjectAltNames: sans, notAfter, daysLeft, expiring: daysLeft < expiringDays, fingerprint };
+  return { drafts, facts };
+}
+
+function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, name: string) {
+  const node = sources.node(name);
+  const accepted = node === undefined || sources.fleetExists(node.record.fleet) ? without(drafts, 'ResolvedRefs') : [fleetMissing(node.record)];
+  if (node === undefined) {
+    const message = 'no proxy with this node id has ever connected';
+    return { drafts: [...accepted, { type: 'Connected', status: 'False' as const, reason: 'NotConnected', message }], fields: { phase: 'Disconnected' } };
+  }
+  const { record, types, delivery } = node;
+  const connected: ConditionDraft = record.connected
+    ? { type: 'Connected', status: 'True', reason: 'Connected', message: '' }
+    : { type: 'Connected', status: 'False', reason: 'NotConnected', message: `the proxy is not connected since ${record.since}; it goes on serving what it has` };
+  const { condition } = programmed({
+    what: name,
+    generation: 0,
+    deliveries: delivery === undefined ? [] : [[delivery]],
+    rejections: [],
+    pin: undefined,
+    nothing: { reason: 'NoProxies', message: 'the proxy is not connected', status: 'Unknown' },
+  });
+  const fields = {
+    phase: record.connected ? 'Connected' : 'Disconnected',
+    nodeId: record.nodeId,
+    fleet: record.fleet,
+    envoy: { version: record.version, connected: record.connected, since: record.since, types },
+  };
+  return { drafts: [...accepted, connected, condition], fields };
+}
+
+function fleetMissing({ fleet }: NodeRecord): ConditionDraft {
+  const named = fleet === '' ? 'the proxy names no fleet (node.cluster is empty)' : `the proxy names Fleet ${fleet}, which does not exist`;
+  return { type: 'Accepted', status: 'False', reason: 'FleetMissing', message: `${named}: it gets an empty configuration until the Fleet is created` };
+}

@@ -1,0 +1,121 @@
+import type { ConditionDraft } from './conditions.ts';
+import type { PinRecord, Rejection } from './records.ts';
+
+/** How far one proxy is with one resource. */
+export interface Delivery {
+  readonly node: string;
+  /** `unwanted`: the proxy has all it asked for and did not ask for this. */
+  readonly state: 'acked' | 'pending' | 'rejected' | 'unwanted';
+  /** Of a rejection: the proxy's words. */
+  readonly words?: string;
+  /**
+   * Whether the proxy counts: it was there when the resource came to be what it is, or has been filled since. One
+   * that is still being filled for the first time would turn every service red.
+   */
+  readonly counts: boolean;
+  /** The stream was lost less than 30 s ago. */
+  readonly lost?: boolean;
+}
+
+/** What every proxy has of an object. */
+export interface Realization {
+  readonly desired: number;
+  readonly realized: number;
+  readonly failed: readonly { readonly node: string; readonly message: string }[];
+  readonly unreachable: readonly string[];
+}
+
+/** Longest list of nodes in a status. */
+const maxListedNodes = 10;
+
+export interface ProgrammedInput {
+  /** Kind and path for messages: `VirtualService default/shop`. */
+  readonly what: string;
+  readonly generation: number;
+  /** For each resource that the object became, how far each proxy is. */
+  readonly deliveries: readonly (readonly Delivery[])[];
+  /** Rejections of resources that were laid at this object in its present generation. */
+  readonly rejections: readonly Rejection[];
+  readonly pin: PinRecord | undefined;
+  /** Why the object became no resource at all, where that follows from the object. */
+  readonly nothing: { readonly reason: string; readonly message: string; readonly status: 'False' | 'Unknown' };
+}
+
+/**
+ * True when every proxy concerned has acknowledged all that the object became. A refusal makes it False with the
+ * proxy's words; then the last good generation goes on being served, and the message says which.
+ */
+export function programmed(input: ProgrammedInput): { condition: ConditionDraft; realization: Realization } {
+  const proxies = perProxy(input.deliveries);
+  const realization = realizationOf(proxies);
+  const condition = (status: ConditionDraft['status'], reason: string, message: string) => ({
+    condition: { type: 'Programmed', status, reason, message },
+    realization,
+  });
+  const refusal = refusalOf(input, proxies);
+  if (refusal !== undefined) return condition('False', 'RejectedByProxy', refusal);
+  if (input.deliveries.length === 0) return condition(input.nothing.status, input.nothing.reason, input.nothing.message);
+  const counting = [...proxies.values()].filter(({ counts }) => counts);
+  const concerned = counting.length > 0 ? counting : [...proxies.values()];
+  if (concerned.length === 0) {
+    return condition('Unknown', 'NoProxies', 'no proxy of the fleet is connected: it is served as soon as one is');
+  }
+  const waiting = concerned.filter(({ state }) => state === 'pending');
+  if (waiting.length === 0) return condition('True', 'Programmed', '');
+  const lost = waiting.filter((proxy) => proxy.lost).length;
+  const names = listNodes(waiting.map(({ node }) => node));
+  const unreachable = lost > 0 ? `, ${lost} of them unreachable` : '';
+  return condition('False', 'Pending', `${concerned.length - waiting.length} of ${concerned.length} proxies have it; waiting for ${names}${unreachable}`);
+}
+
+/** Worst first: what one proxy makes of all resources together. */
+const severity = { rejected: 3, pending: 2, acked: 1, unwanted: 0 } as const;
+
+function perProxy(deliveries: ProgrammedInput['deliveries']): Map<string, Delivery> {
+  const proxies = new Map<string, Delivery>();
+  for (const resource of deliveries) {
+    for (const delivery of resource) {
+      const before = proxies.get(delivery.node);
+      const worse = before === undefined || severity[delivery.state] > severity[before.state] ? delivery : before;
+      const counts = delivery.counts && (before?.counts ?? true);
+      proxies.set(delivery.node, worse.counts === counts ? worse : { ...worse, counts });
+    }
+  }
+  return proxies;
+}
+
+function realizationOf(proxies: ReadonlyMap<string, Delivery>): Realization {
+  const all = [...proxies.values()];
+  const rejected = all.filter(({ state }) => state === 'rejected');
+  return {
+    desired: all.length,
+    realized: all.filter(({ state }) => state === 'acked' || state === 'unwanted').length,
+    failed: rejected.slice(0, maxListedNodes).map(({ node, words }) => ({ node, message: words ?? '' })),
+    unreachable: all.filter(({ lost }) => lost).slice(0, maxListedNodes).map(({ node }) => node),
+  };
+}
+
+function refusalOf(input: ProgrammedInput, proxies: ReadonlyMap<string, Delivery>): string | undefined {
+  const [rejection] = input.rejections;
+  if (rejection !== undefined) {
+    const nodes = rejection.nodeCount === 1 ? `proxy ${listNodes(rejection.nodes)}` : `${rejection.nodeCount} proxies (${listNodes(rejection.nodes)})`;
+    const times = rejection.count === 1 ? `at ${rejection.first}` : `first at ${rejection.first}, last at ${rejection.last}`;
+    return `${nodes} refused generation ${input.generation}, ${times}: ${rejection.words}. ${stillServing(input)}`;
+  }
+  const rejected = [...proxies.values()].filter(({ state }) => state === 'rejected');
+  const [first] = rejected;
+  if (first === undefined) return undefined;
+  const nodes = rejected.length === 1 ? `proxy ${first.node}` : `${rejected.length} proxies (${listNodes(rejected.map(({ node }) => node))})`;
+  return `${nodes} refused it: ${first.words ?? ''}. ${stillServing(input)}`;
+}
+
+function stillServing({ pin, generation }: ProgrammedInput): string {
+  if (pin === undefined || pin.refused !== generation) return 'What proxies had before stays in force';
+  if (pin.good === null) return 'Nothing of it is served, since no proxy ever accepted it';
+  return `Generation ${pin.good} goes on being served`;
+}
+
+function listNodes(nodes: readonly string[]): string {
+  const shown = [...nodes].sort().slice(0, 3).join(', ');
+  return nodes.length > 3 ? `${shown} and ${nodes.length - 3} more` : shown;
+}
