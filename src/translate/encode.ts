@@ -1,0 +1,131 @@
+/**
+ * From messages to bytes: the only caller of protobuf's encoder, so that equal content is equal bytes everywhere. The
+ * encoder writes map entries in the order of insertion; here they are put in order first.
+ */
+import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
+import { contentHash } from '../lib/hash.ts';
+import type { Need, Part, Resource, TypeUrl } from '../xds/index.ts';
+import { encodeResource } from '../xds/index.ts';
+
+/** For tests: changes a message before it is encoded, to make what no object can say. */
+export type RawPatch = (typeUrl: TypeUrl, name: string, message: Record<string, unknown>) => void;
+
+/** What a resource is made of, besides its content. */
+export interface Outline {
+  readonly type: TypeUrl;
+  readonly name: string;
+  readonly audience: string;
+  readonly needs?: readonly Need[];
+  readonly warmupMs?: number;
+}
+
+/** The object that a resource, or a part of it, came from. */
+export interface Origin {
+  readonly unit: string;
+  readonly generation: number;
+}
+
+/** Makes resources; there is one per translation. */
+export interface Encoder {
+  /** A resource that came from one object. */
+  plain<D extends DescMessage>(outline: Outline, origin: Origin, schema: D, message: MessageShape<D>): Resource;
+  /** A resource put together from encoded fragments of the message `schema`. */
+  composite(outline: Outline, parts: readonly Part[], schema: DescMessage, bytes: Uint8Array): Resource;
+}
+
+export function createEncoder(patch: RawPatch | undefined): Encoder {
+  function patched(outline: Outline, schema: DescMessage, bytes: Uint8Array): Uint8Array {
+    if (patch === undefined) return bytes;
+    const message = fromBinary(schema, bytes);
+    patch(outline.type, outline.name, message as unknown as Record<string, unknown>);
+    return encode(schema, message);
+  }
+  return {
+    plain(outline, origin, schema, message) {
+      const bytes = patched(outline, schema, encode(schema, message));
+      const hash = contentHash(bytes);
+      return resource(outline, [{ ...origin, hash }], hash, bytes);
+    },
+    composite(outline, parts, schema, encoded) {
+      const bytes = patched(outline, schema, encoded);
+      return resource(outline, parts, contentHash(bytes), bytes);
+    },
+  };
+}
+
+const nothing: readonly Need[] = [];
+
+function resource(outline: Outline, parts: readonly Part[], hash: string, inner: Uint8Array): Resource {
+  const { type, name, needs = nothing } = outline;
+  return { ...outline, needs, bytes: encodeResource(name, hash, type, inner), hash, parts };
+}
+
+/** Whether two resources are one for everybody: to be sent, to be ordered and to be laid at somebody's door. */
+export function sameResource(a: Resource, b: Resource): boolean {
+  return (
+    a.hash === b.hash &&
+    a.audience === b.audience &&
+    a.warmupMs === b.warmupMs &&
+    sameList(a.needs, b.needs, (x, y) => x.name === y.name && x.type === y.type) &&
+    sameList(a.parts, b.parts, (x, y) => x.hash === y.hash && x.unit === y.unit && x.generation === y.generation)
+  );
+}
+
+export function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
+  return a === b || (a.length === b.length && a.every((x, i) => same(x, b[i] as T)));
+}
+
+/** The bytes of a message; equal messages give equal bytes. */
+export function encode<D extends DescMessage>(schema: D, message: MessageShape<D>): Uint8Array {
+  orderMaps(schema, message as unknown as Fields);
+  return toBinary(schema, message);
+}
+
+/** The message inside an `Any`, as typed configuration of extensions wants it. */
+export function pack<D extends DescMessage>(schema: D, message: MessageShape<D>): Any {
+  return create(AnySchema, { typeUrl: `type.googleapis.com/${schema.typeName}`, value: encode(schema, message) });
+}
+
+type Fields = Record<string, unknown>;
+
+function orderMaps(desc: DescMessage, message: Fields): void {
+  if (!mayHoldMap(desc)) return;
+  for (const field of desc.fields) {
+    const holder = field.oneof === undefined ? message : (message[field.oneof.localName] as Fields);
+    if (field.oneof !== undefined && holder['case'] !== field.localName) continue;
+    const name = field.oneof === undefined ? field.localName : 'value';
+    const value = holder[name];
+    if (value === undefined || value === null) continue;
+    if (field.fieldKind === 'map') {
+      const entries = Object.entries(value as Fields).sort(([a], [b]) => (a < b ? -1 : 1));
+      if (field.message !== undefined) for (const [, item] of entries) orderMaps(field.message, item as Fields);
+      holder[name] = Object.fromEntries(entries);
+    } else if (field.message !== undefined) {
+      const items = Array.isArray(value) ? value : [value];
+      // Wrappers (BoolValue and so on) stand as plain values in the message that holds them.
+      for (const item of items) if (typeof item === 'object') orderMaps(field.message, item as Fields);
+    }
+  }
+}
+
+const holdsMap = new Map<DescMessage, boolean>();
+
+/** Whether a message of this type can have a map anywhere below it. */
+function mayHoldMap(desc: DescMessage): boolean {
+  const known = holdsMap.get(desc);
+  if (known !== undefined) return known;
+  const seen = new Set<DescMessage>();
+  const queue = [desc];
+  let found = false;
+  for (let next = queue.pop(); next !== undefined && !found; next = queue.pop()) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    for (const field of next.fields) {
+      if (field.fieldKind === 'map') found = true;
+      else if (field.message !== undefined) queue.push(field.message);
+    }
+  }
+  holdsMap.set(desc, found);
+  return found;
+}

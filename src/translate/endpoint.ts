@@ -1,0 +1,83 @@
+import { create } from '@bufbuild/protobuf';
+import { HealthStatus } from '../gen/envoy/config/core/v3/health_check_pb.js';
+import { LbEndpointSchema, LocalityLbEndpointsSchema } from '../gen/envoy/config/endpoint/v3/endpoint_components_pb.js';
+import { ClusterLoadAssignmentSchema } from '../gen/envoy/config/endpoint/v3/endpoint_pb.js';
+import type { PoolRow } from '../graph/index.ts';
+import { type EffectiveMember, effectiveMember } from '../model/index.ts';
+import { isIp, socketAddress } from './address.ts';
+import { encode } from './encode.ts';
+import { createFragmentCache } from './fragment-cache.ts';
+import { asField, join } from './splice.ts';
+
+/**
+ * ClusterLoadAssignment: the members of a pool. It is put together from encoded members, each of which is made once
+ * and kept by its content, so that one changed member of a thousand costs one encoding and a copy.
+ */
+
+/** Field numbers of the messages that are put together here. */
+const endpointsOfAssignment = 2;
+const membersOfLocality = 2;
+
+/** How the proxies learn of a pool's members. */
+export type Discovery = 'eds' | 'dns' | 'none';
+
+/**
+ * Members that are all addresses come by EDS. A single name among them means DNS by the proxies, and the members stand
+ * in the cluster. Members that are disabled count, so that switching one on or off never makes another cluster of it.
+ * A pool whose TLS cannot be checked has no members at all: not one byte may go to them.
+ */
+export function discoveryOf(pool: PoolRow): Discovery {
+  if (pool.tlsBroken) return 'none';
+  return (pool.spec.members ?? []).every(({ address }) => isIp(address)) ? 'eds' : 'dns';
+}
+
+/** The encoded assignment. Without members it is real and empty: the cluster answers 503 at once. */
+export function encodeAssignment(cluster: string, pool: PoolRow): Uint8Array {
+  const head = encode(ClusterLoadAssignmentSchema, create(ClusterLoadAssignmentSchema, { clusterName: cluster }));
+  const localities = byPriority(pool).map((members, priority) =>
+    asField(endpointsOfAssignment, locality(members, priority)),
+  );
+  return join([head, ...localities]);
+}
+
+/**
+ * Members that get traffic, by priority. Envoy wants the priorities without a gap, so they are counted anew; the order
+ * inside one has no meaning and is made the same whatever order they were written in.
+ */
+function byPriority(pool: PoolRow): readonly (readonly Keyed[])[] {
+  const groups = new Map<number, Keyed[]>();
+  for (const written of pool.spec.members ?? []) {
+    const member = effectiveMember(written);
+    if (!member.enabled || member.weight === 0) continue;
+    const key = `${member.address} ${member.port} ${member.weight}${member.drain ? ' drain' : ''}`;
+    const group = groups.get(member.priority);
+    if (group === undefined) groups.set(member.priority, [{ key, member }]);
+    else group.push({ key, member });
+  }
+  return [...groups]
+    .sort(([a], [b]) => a - b)
+    .map(([, members]) => members.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)));
+}
+
+interface Keyed {
+  /** All that the member's encoding depends on. */
+  readonly key: string;
+  readonly member: EffectiveMember;
+}
+
+const fragments = createFragmentCache();
+
+function locality(members: readonly Keyed[], priority: number): Uint8Array {
+  const pieces = members.map(({ key, member }) =>
+    fragments.get(key, () => asField(membersOfLocality, encode(LbEndpointSchema, lbEndpoint(member)))),
+  );
+  return join([...pieces, encode(LocalityLbEndpointsSchema, create(LocalityLbEndpointsSchema, { priority }))]);
+}
+
+export function lbEndpoint({ address, port, weight, drain }: EffectiveMember) {
+  return create(LbEndpointSchema, {
+    hostIdentifier: { case: 'endpoint', value: { address: socketAddress(address, port) } },
+    loadBalancingWeight: weight,
+    healthStatus: drain ? HealthStatus.DRAINING : HealthStatus.UNKNOWN,
+  });
+}
