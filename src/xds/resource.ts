@@ -1,3 +1,5 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+
 /** An xDS type URL, for instance `type.googleapis.com/envoy.config.cluster.v3.Cluster`. */
 export type TypeUrl = string;
 
@@ -61,4 +63,14 @@ export interface Commit {
    * `node/<node.id>`; a stream has the union of its two subjects' audiences.
    */
   readonly audiences: readonly { readonly subject: string; readonly audiences: readonly string[] }[];
+}
+
+/** Encodes an `envoy.service.discovery.v3.Resource` around the encoded inner message. */
+export function encodeResource(name: string, version: string, typeUrl: TypeUrl, value: Uint8Array): Uint8Array {
+  const writer = new BinaryWriter();
+  writer.tag(1, WireType.LengthDelimited).string(version);
+  writer.tag(2, WireType.LengthDelimited).fork();
+  writer.tag(1, WireType.LengthDelimited).string(typeUrl).tag(2, WireType.LengthDelimited).bytes(value).join();
+  writer.tag(3, WireType.LengthDelimited).string(name);
+  return writer.finish();
 }

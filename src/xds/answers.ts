@@ -1,0 +1,83 @@
+/** What a client says to a response: ACK, or NACK by the presence of `error_detail` and nothing else (rule 7). */
+import type { Form } from './forms.ts';
+import { typeUrls } from './resource.ts';
+import type { Stream } from './stream.ts';
+import type { Response, TypeState } from './type-state.ts';
+import type { DeltaRequest } from './wire.ts';
+import { isHostFault, normaliseWords } from './words.ts';
+
+/** An address in use may be free again soon, or not for days: from 5 s, doubling up to 5 min. */
+const firstRetryMs = 5_000;
+const maxRetryMs = 300_000;
+
+/** Takes the answer that a request is. Without a nonce it is none (rule 8), with a stale one it says nothing (rule 9). */
+export function takeAnswer(stream: Stream, state: TypeState, request: DeltaRequest, now: number): void {
+  const response = state.take(request.nonce);
+  if (response === undefined) return;
+  stream.answered = true;
+  if (request.error === undefined) accept(stream, state, response, now);
+  else refuse(stream, state, response, normaliseWords(request.error.message), now);
+}
+
+function accept(stream: Stream, state: TypeState, response: Response, now: number): void {
+  state.ackedRevision = Math.max(state.ackedRevision, response.revision);
+  state.pushesAgain = 0;
+  for (const [name, form] of response.puts) {
+    state.land(name, response.nonce);
+    state.suspects.delete(name);
+    if (!state.wants(name)) continue;
+    state.held.set(name, form);
+    if (state.refused.get(name)?.hash === form.hash) state.refused.delete(name);
+    stream.accepted(state.type, name, form, now);
+  }
+  for (const name of response.removals) {
+    state.land(name, response.nonce);
+    state.held.delete(name);
+  }
+  for (const linger of stream.lingering) {
+    if (linger.nonce === response.nonce) linger.until = now + stream.host.options.drainMs;
+  }
+}
+
+/** Nothing of a refused response counts as acknowledged (rule 12), though parts may have been applied (rule 13). */
+function refuse(stream: Stream, state: TypeState, response: Response, words: string, now: number): void {
+  const { puts, removals, nonce } = response;
+  for (const name of puts.keys()) state.land(name, nonce);
+  for (const name of removals) state.land(name, nonce);
+  const at = stream.lingering.findIndex((linger) => linger.nonce === nonce);
+  if (at >= 0) stream.lingering.splice(at, 1);
+  if (puts.size === 1) {
+    for (const [name, form] of puts) convict(stream, state, name, form, words, now);
+  } else {
+    for (const name of puts.keys()) {
+      if (!state.wants(name)) continue;
+      state.suspects.add(name);
+      state.mark(name);
+    }
+  }
+  // Removals go out again beside what is new; a refusal of removals alone must not become a loop.
+  if (puts.size > 0) for (const name of removals) state.mark(name);
+}
+
+/** The refusal of a single resource: its name and form are known to be what the client does not take. */
+function convict(stream: Stream, state: TypeState, name: string, form: Form, words: string, now: number): void {
+  const { type } = state;
+  const { forms } = stream.host;
+  const { hash } = form;
+  const goodElsewhere =
+    forms.accepted(type, name)?.hash === hash || stream.host.heldElsewhere(stream, type, name, hash);
+  const hostFault = type === typeUrls.listener && isHostFault(words);
+  const scope = hostFault ? 'host' : goodElsewhere ? 'local' : 'convicted';
+  const before = state.refused.get(name);
+  const backoffMs = before?.hash === hash && before.trying ? Math.min(before.backoffMs * 2, maxRetryMs) : firstRetryMs;
+  const retryAt = hostFault ? now + backoffMs : undefined;
+  state.refused.set(name, { hash, words, retryAt, backoffMs, trying: false });
+  state.suspects.delete(name);
+  const parts = forms.blame(type, name, form);
+  const blamed = new Set(parts.map(({ unit }) => unit));
+  const good = forms.accepted(type, name)?.parts.filter(({ unit }) => blamed.has(unit)) ?? [];
+  if (scope === 'convicted') forms.convict({ type, name, hash, words });
+  stream.emit({ kind: 'rejected', type, name, hash, words, parts, good, scope }, now);
+  // What the table has now may be another form already.
+  if (state.wants(name)) state.mark(name);
+}

@@ -1,0 +1,171 @@
+/** The read side of the streams: who is connected, how far along, and where a resource has arrived. */
+import type { Forms } from './forms.ts';
+import { visible } from './needs.ts';
+import type { NodeInfo } from './node-info.ts';
+import type { Resource, TypeUrl } from './resource.ts';
+import type { DeltaSession } from './session.ts';
+import type { Table } from './table.ts';
+import type { TypeState } from './type-state.ts';
+
+export interface TypeStatus {
+  readonly type: TypeUrl;
+  readonly wildcard: boolean;
+  /** Names asked for one by one. */
+  readonly subscribed: number;
+  /** Revision of the table in the last response sent, and in the last one acknowledged; 0: none yet. */
+  readonly sentRevision: number;
+  readonly ackedRevision: number;
+  /** Resources acknowledged. */
+  readonly acked: number;
+  /** Names whose newest form is on the way, waits or is still to be sent. */
+  readonly pending: number;
+  readonly rejected: readonly { readonly name: string; readonly hash: string; readonly words: string }[];
+}
+
+export interface StreamStatus {
+  readonly streamId: string;
+  readonly node: NodeInfo;
+  readonly peer: string;
+  readonly openedAt: number;
+  /** Revision of the table when the stream opened. */
+  readonly openedRevision: number;
+  /** When it had everything for the first time. */
+  readonly filledAt: number | undefined;
+  /** Everything up to this revision that concerns the stream is acknowledged or refused; 0 until it is filled. */
+  readonly ackedRevision: number;
+  readonly stalled: boolean;
+  readonly types: readonly TypeStatus[];
+}
+
+/** What one stream has of one resource. */
+export interface ResourceVersions {
+  readonly type: TypeUrl;
+  readonly name: string;
+  /** Version in the table; undefined: the client should not have it. */
+  readonly wanted: string | undefined;
+  readonly sent: string | undefined;
+  readonly acked: string | undefined;
+}
+
+/**
+ * How far a resource has come on a stream that has its audience. `unsubscribed`: the client has not asked for it
+ * (yet): Envoy asks for routes, secrets and endpoints only when it has what names them.
+ */
+export interface Delivery {
+  readonly streamId: string;
+  readonly nodeId: string;
+  readonly state: 'acked' | 'pending' | 'rejected' | 'unsubscribed';
+  /** The client's words, when rejected. */
+  readonly words: string | undefined;
+  readonly openedRevision: number;
+  readonly filled: boolean;
+}
+
+export interface Fleet {
+  /** All streams whose node is known, oldest first. */
+  streams(): readonly StreamStatus[];
+  /** Version by version what a stream has and should have; undefined when there is no such stream. */
+  versions(streamId: string): readonly ResourceVersions[] | undefined;
+  /** Where the newest form of a resource is; empty when the table has no such resource. */
+  delivery(type: TypeUrl, name: string): readonly Delivery[];
+}
+
+export interface FleetSource {
+  readonly table: Table;
+  readonly forms: Forms;
+  readonly sessions: () => readonly DeltaSession[];
+}
+
+export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
+  /** The refusal that keeps a resource from a stream: its own, or the conviction by another. */
+  function refusalOf(state: TypeState, resource: Resource): { words: string } | undefined {
+    const own = state.refused.get(resource.name);
+    if (own?.hash === resource.hash) return own;
+    return forms.conviction(state.type, resource.name, resource.hash);
+  }
+
+  function rejectedOf(session: DeltaSession, state: TypeState): TypeStatus['rejected'] {
+    const rejected = [];
+    for (const [name, { hash, words }] of state.refused) {
+      if (visible(session.stream, state.type, name)?.resource.hash === hash) rejected.push({ name, hash, words });
+    }
+    for (const { type, name, hash, words } of forms.convictions()) {
+      if (type !== state.type || state.refused.has(name) || !state.wants(name)) continue;
+      const resource = visible(session.stream, type, name)?.resource;
+      if (resource?.hash === hash && state.held.get(name)?.hash !== hash) rejected.push({ name, hash, words });
+    }
+    return rejected;
+  }
+
+  return {
+    streams() {
+      const statuses: StreamStatus[] = [];
+      for (const session of sessions()) {
+        const { stream } = session;
+        if (stream.node === undefined) continue;
+        statuses.push({
+          streamId: stream.id,
+          node: stream.node,
+          peer: stream.peer,
+          openedAt: stream.openedAt,
+          openedRevision: stream.openedRevision,
+          filledAt: session.filledAt,
+          ackedRevision: session.ackedRevision,
+          stalled: stream.stalled,
+          types: stream.states.map((state) => ({
+            type: state.type,
+            wildcard: state.subscription.wildcard,
+            subscribed: state.subscription.names.size,
+            sentRevision: state.sentRevision,
+            ackedRevision: state.ackedRevision,
+            acked: state.held.size,
+            pending: new Set([...state.dirty, ...state.waiting.keys(), ...state.flying.keys()]).size,
+            rejected: rejectedOf(session, state),
+          })),
+        });
+      }
+      return statuses;
+    },
+    versions(streamId) {
+      const session = sessions().find(({ stream }) => stream.id === streamId);
+      if (session === undefined) return undefined;
+      const { stream } = session;
+      return stream.states.flatMap((state) => {
+        const wanted = state.subscription.wildcard ? stream.namesOf(state.type) : state.subscription.names;
+        const names = new Set([...wanted, ...state.held.keys(), ...state.flying.keys()]);
+        return [...names].sort().map((name) => ({
+          type: state.type,
+          name,
+          wanted: visible(stream, state.type, name)?.resource.hash,
+          sent: state.expected(name)?.hash,
+          acked: state.held.get(name)?.hash,
+        }));
+      });
+    },
+    delivery(type, name) {
+      const resource = table.get(type, name)?.resource;
+      if (resource === undefined) return [];
+      const deliveries: Delivery[] = [];
+      for (const session of sessions()) {
+        const { stream } = session;
+        if (stream.node === undefined || !stream.audiences.has(resource.audience)) continue;
+        const state = stream.state(type);
+        const own = {
+          streamId: stream.id,
+          nodeId: stream.node.id,
+          openedRevision: stream.openedRevision,
+          filled: session.filledAt !== undefined,
+        };
+        if (state === undefined || !state.wants(name)) {
+          deliveries.push({ ...own, state: 'unsubscribed', words: undefined });
+        } else if (state.held.get(name)?.hash === resource.hash && !state.suspects.has(name)) {
+          deliveries.push({ ...own, state: 'acked', words: undefined });
+        } else {
+          const refusal = refusalOf(state, resource);
+          deliveries.push({ ...own, state: refusal === undefined ? 'pending' : 'rejected', words: refusal?.words });
+        }
+      }
+      return deliveries;
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/**
+ * The xDS room: serves resources to Envoy (and to our agents) over the aggregated delta protocol, changing only what
+ * changed. It is fed with Commits and gives Progress, both structured-clonable; it reads no store and knows no noun
+ * of Fairway. One hub (table, streams, forms) for a server, one session for an open stream, one state for each type
+ * on it. Nothing here has I/O, a clock or randomness of its own; the gRPC shell is `io/`.
+ *
+ * Resources are encoded once and their bytes shared by all streams; a stream keeps names and versions, never messages,
+ * and what is sent is decided when the socket can take it, so a slow client costs one set of names.
+ */
+export type { Change } from './change-log.ts';
+export {
+  type CheckResource,
+  type ClientOptions,
+  type ClientStep,
+  createDeltaClient,
+  type DeltaClient,
+} from './client.ts';
+export type { Delivery, Fleet, ResourceVersions, StreamStatus, TypeStatus } from './fleet.ts';
+export type { Conviction, Form } from './forms.ts';
+export { createHub, type Hub, type HubOptions, type HubStream, type Work } from './hub.ts';
+export { encodeNode, type Json, type NodeInfo } from './node-info.ts';
+export type { Progress, Rejection } from './progress.ts';
+export {
+  type Commit,
+  encodeResource,
+  type Need,
+  type Part,
+  type Resource,
+  type TypeUrl,
+  typeUrls,
+} from './resource.ts';
+export type { StreamError } from './session.ts';
+export { wildcardName } from './subscription.ts';
+export { type Entry, subjectsOf, type Table } from './table.ts';
+export {
+  decodeResource,
+  type Frame,
+  joinFrame,
+  type WireResource,
+} from './wire.ts';
+export { normaliseWords } from './words.ts';

@@ -1,0 +1,146 @@
+/**
+ * The order of one change on one stream, by need and not by stage: a resource may be sent when each thing it needs is
+ * ready there, and a name may be removed when nothing the client uses needs it. Both ask about one stream only.
+ */
+import type { Form } from './forms.ts';
+import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
+import type { Entry, Table } from './table.ts';
+import type { TypeState } from './type-state.ts';
+
+/** What these questions read of a stream. */
+export interface StreamView {
+  readonly table: Table;
+  readonly audiences: ReadonlySet<string>;
+  /** The client came back with what it holds; it asks for clusters only once nothing warms. */
+  readonly returned: boolean;
+  state(type: TypeUrl): TypeState | undefined;
+  /** Whether the resource is kept from this stream because it, or all, refused it. */
+  withheld(state: TypeState, resource: Resource): boolean;
+  /** Needs of listeners that are draining, each with the end of the draining. */
+  readonly lingering: readonly Linger[];
+}
+
+/** What a removed or changed listener no longer needs is used by its open connections until they are drained. */
+export interface Linger {
+  /** The response that took the need away; while it is unanswered, `until` is infinite. */
+  readonly nonce: string;
+  until: number;
+  readonly needs: ReadonlySet<string>;
+}
+
+export function needKey(type: TypeUrl, name: string): string {
+  return `${type} ${name}`;
+}
+
+/** The table's entry, if the stream has its audience. */
+export function visible(view: StreamView, type: TypeUrl, name: string): Entry | undefined {
+  const entry = view.table.get(type, name);
+  return entry !== undefined && view.audiences.has(entry.resource.audience) ? entry : undefined;
+}
+
+/** A need that is not ready, and how much longer than usual it may take. */
+export interface Missing {
+  readonly need: Need;
+  readonly warmupMs: number;
+}
+
+export function firstMissing(view: StreamView, resource: Resource): Missing | undefined {
+  for (const need of resource.needs) {
+    // An assignment follows its cluster, so a cluster never waits for it.
+    if (need.type === typeUrls.endpoint) continue;
+    if (need.type === typeUrls.cluster) {
+      const missing = clusterMissing(view, need);
+      if (missing !== undefined) return missing;
+    } else if (visible(view, need.type, need.name) === undefined) {
+      // The client asks for these only when it has the resource that names them, so being in the table is enough.
+      return { need, warmupMs: 0 };
+    }
+  }
+  return undefined;
+}
+
+function clusterMissing(view: StreamView, need: Need): Missing | undefined {
+  const clusters = view.state(typeUrls.cluster);
+  if (clusters === undefined) return view.returned ? { need, warmupMs: 0 } : undefined;
+  const entry = visible(view, need.type, need.name);
+  // Nothing will come: not asked for, not there, or refused. Waiting would only delay the rest.
+  if (!clusters.wants(need.name) || entry === undefined || view.withheld(clusters, entry.resource)) return undefined;
+  const warmupMs = entry.resource.warmupMs ?? 0;
+  if (clusters.expected(need.name) === undefined) return { need, warmupMs };
+  const assignments = view.state(typeUrls.endpoint);
+  for (const name of view.table.assignmentsOf(entry)) {
+    if (assignments?.held.has(name) !== true) return { need, warmupMs };
+  }
+  // Active checks, DNS and certificates of the upstream show only in the answer for the cluster itself. A changed
+  // cluster goes on serving in its old form meanwhile.
+  if (entry.resource.warmupMs !== undefined && !clusters.held.has(need.name)) return { need, warmupMs };
+  return undefined;
+}
+
+/** Types of the resources that can need a name of a type. */
+const dependents: ReadonlyMap<TypeUrl, readonly TypeUrl[]> = new Map([
+  [typeUrls.cluster, [typeUrls.route, typeUrls.listener]],
+  [typeUrls.endpoint, [typeUrls.cluster]],
+  [typeUrls.secret, [typeUrls.listener, typeUrls.cluster]],
+  [typeUrls.route, [typeUrls.listener]],
+]);
+
+/**
+ * Why a name cannot be removed yet. `use`: something the client uses needs it, for as long as that is so (rule 39);
+ * `unknown`: the client holds an older form of something that may need it; `drain`: connections of a removed listener
+ * may use it until then.
+ */
+export type Use = { readonly kind: 'use' | 'unknown' } | { readonly kind: 'drain'; readonly until: number };
+
+export function stillUsed(view: StreamView, type: TypeUrl, name: string, now: number): Use | undefined {
+  let unknown = false;
+  for (const dependent of dependents.get(type) ?? []) {
+    const state = view.state(dependent);
+    if (state === undefined) continue;
+    // A cluster that names no assignment uses the one of its own name.
+    if (type === typeUrls.endpoint && state.expected(name) !== undefined) return { kind: 'use' };
+    for (const form of state.inUse()) {
+      const needs = formNeeds(form, type, name);
+      if (needs === true) return { kind: 'use' };
+      if (needs === undefined) unknown = true;
+    }
+  }
+  const key = needKey(type, name);
+  let until = now;
+  for (const linger of view.lingering) if (linger.needs.has(key)) until = Math.max(until, linger.until);
+  if (until > now) return { kind: 'drain', until };
+  return unknown ? { kind: 'unknown' } : undefined;
+}
+
+/** Sets of what long forms need, made when first asked; forms are immutable and shared by all streams. */
+const needSets = new WeakMap<Form, ReadonlySet<string>>();
+const scanLimit = 8;
+
+/** Whether a form needs the name; undefined when its needs are not known. */
+export function formNeeds(form: Form, type: TypeUrl, name: string): boolean | undefined {
+  const { needs } = form;
+  if (needs === undefined) return undefined;
+  if (needs.length <= scanLimit) return needs.some((need) => need.name === name && need.type === type);
+  let set = needSets.get(form);
+  if (set === undefined) {
+    set = new Set(needs.map((need) => needKey(need.type, need.name)));
+    needSets.set(form, set);
+  }
+  return set.has(needKey(type, name));
+}
+
+/**
+ * What a listener's clients lose the use of when `before` is replaced by `after` (undefined: removed), with what the
+ * route tables among it need in turn.
+ */
+export function lostNeeds(view: StreamView, before: Form, after: Form | undefined): ReadonlySet<string> {
+  const lost = new Set<string>();
+  for (const need of before.needs ?? []) {
+    if (after !== undefined && formNeeds(after, need.type, need.name) !== false) continue;
+    lost.add(needKey(need.type, need.name));
+    if (need.type !== typeUrls.route) continue;
+    const routes = view.state(typeUrls.route)?.expected(need.name);
+    for (const inner of routes?.needs ?? []) lost.add(needKey(inner.type, inner.name));
+  }
+  return lost;
+}

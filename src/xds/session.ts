@@ -1,0 +1,306 @@
+/**
+ * One delta stream: a machine without I/O. Requests go in by `handle`, time by `tick`, changes of the table by `mark`;
+ * `next` gives the frame to be sent now, built from the newest state, and is called when the socket can take one.
+ *
+ *   mark ─▶ dirty ──next──▶ judge ──▶ leave     nothing to send, or withheld
+ *             ▲                ├────▶ wait      until what it needs is ready, at most until a deadline
+ *             │                └────▶ flying ──ACK──▶ held
+ *             └──── suspects, alone ◀──NACK──┘
+ */
+import { takeAnswer } from './answers.ts';
+import { visible } from './needs.ts';
+import { type TypeUrl, typeUrls } from './resource.ts';
+import { abandon, respond } from './responder.ts';
+import { type SessionHost, Stream, type StreamOpened } from './stream.ts';
+import { type Asked, applyDelta, wildcardName } from './subscription.ts';
+import type { Response, TypeState } from './type-state.ts';
+import type { DeltaRequest, Frame } from './wire.ts';
+
+/** Why a stream has to end. The reason is for logs, metrics and tests, the words for the client. */
+export interface StreamError {
+  readonly reason: 'malformed' | 'node-missing' | 'type-missing';
+  readonly words: string;
+}
+
+/** Rule 33: a client that was cut off while a cluster warmed asks for no clusters, but waits for assignments. */
+const clusterRequestMs = 1_000;
+/** A stream that never asks for listeners counts as filled when it rests this long. */
+const fillMs = 5_000;
+/** Clusters whose answer is due are pushed again this often; then only an operator can help. */
+const maxPushesAgain = 3;
+const never = Number.POSITIVE_INFINITY;
+
+export class DeltaSession {
+  readonly stream: Stream;
+  /** When everything the client asked for was there for the first time. */
+  filledAt: number | undefined;
+  #rested = 0;
+  #fillAt = never;
+  #fillDue = false;
+  #clusterRequestBy = never;
+
+  constructor(host: SessionHost, opened: StreamOpened) {
+    this.stream = new Stream(host, opened);
+  }
+
+  /** The last call of `next` stopped for the sake of time: call it again. */
+  get unfinished(): boolean {
+    return this.stream.unfinished;
+  }
+
+  /** Everything up to this revision that concerns the stream is acknowledged or refused; 0 until it is filled. */
+  get ackedRevision(): number {
+    return this.filledAt !== undefined && this.idle ? this.stream.host.markedRevision : this.#rested;
+  }
+
+  // Requests
+
+  /** Takes a request; what it returns ends the stream. */
+  handle(request: DeltaRequest, now: number): StreamError | undefined {
+    const { stream } = this;
+    if (stream.node === undefined) {
+      if (request.node === undefined || request.node.id === '') {
+        return { reason: 'node-missing', words: 'the first request of a stream must carry a node with an id' };
+      }
+      stream.node = request.node;
+      stream.host.joined(stream, request.node);
+      stream.emit({ kind: 'opened', node: request.node, peer: stream.peer, revision: stream.openedRevision }, now);
+    }
+    if (request.typeUrl === '') return { reason: 'type-missing', words: 'a request on ADS must have a type_url' };
+    const known = stream.state(request.typeUrl);
+    const state = known ?? stream.begin(request.typeUrl);
+    if (state === undefined) return undefined;
+    // Rule 4: in the first request of a type a nonce is one of an earlier stream.
+    if (known !== undefined && request.nonce !== '') takeAnswer(stream, state, request, now);
+    this.#subscribe(state, request, known === undefined, now);
+    stream.wake();
+    return undefined;
+  }
+
+  #subscribe(state: TypeState, request: DeltaRequest, first: boolean, now: number): void {
+    const { stream } = this;
+    const { type } = state;
+    const asked = applyDelta(state.subscription, {
+      subscribe: request.subscribe.map((name) => stream.table.intern(type, name)),
+      unsubscribe: request.unsubscribe,
+      first,
+      stayWildcard: first && repeatsWildcard(stream, request),
+    });
+    forget(state, asked);
+    if (first) this.#remember(state, request.initialVersions);
+    if (asked.all) {
+      state.owesAnswer = true;
+      // A new `*` is answered in full, but what the client brought along is only compared (rule 33).
+      for (const name of stream.namesOf(type)) state.mark(name, !first);
+    }
+    for (const name of asked.answer) state.mark(name, !(first && request.initialVersions.has(name)));
+    if (first) this.#afterFirst(state, request, now);
+  }
+
+  /** Takes in what the client holds from an earlier stream (rule 31). */
+  #remember(state: TypeState, versions: ReadonlyMap<string, string>): void {
+    const { stream } = this;
+    if (versions.size > 0) stream.returned = true;
+    for (const [text, hash] of versions) {
+      if (!state.wants(text)) continue;
+      const resource = stream.table.get(state.type, text)?.resource;
+      const name = resource?.name ?? text;
+      if (resource?.hash === hash) {
+        state.held.set(name, resource);
+        stream.accepted(state.type, name, resource, stream.openedAt);
+      } else state.held.set(name, { hash, needs: undefined, parts: [] });
+      state.mark(name);
+    }
+  }
+
+  #afterFirst(state: TypeState, request: DeltaRequest, now: number): void {
+    const { stream } = this;
+    for (const name of stream.used.get(state.type) ?? []) if (state.wants(name)) state.mark(name, true);
+    stream.used.delete(state.type);
+    if (state.type === typeUrls.cluster) this.#clusterRequestBy = never;
+    const asksEndpoints = state.type === typeUrls.endpoint && request.initialVersions.size > 0;
+    if (asksEndpoints && stream.state(typeUrls.cluster) === undefined) this.#clusterRequestBy = now + clusterRequestMs;
+  }
+
+  // Changes of the table
+
+  /** A row changed, appeared or vanished that this stream may see, or could see until now. */
+  mark(type: TypeUrl, name: string): void {
+    const state = this.stream.state(type);
+    if (state?.wants(name)) state.mark(name);
+    this.stream.wake();
+  }
+
+  /** The node's audiences changed: what came or went with them is looked at. */
+  setAudiences(audiences: ReadonlySet<string>): void {
+    const { stream } = this;
+    const before = stream.audiences;
+    stream.audiences = audiences;
+    for (const audience of [...before, ...audiences]) {
+      if (before.has(audience) && audiences.has(audience)) continue;
+      for (const type of stream.table.typesOf(audience)) {
+        for (const name of stream.table.namesOf(type, audience)) this.mark(type, name);
+      }
+    }
+  }
+
+  /** Looks at everything: the slow compare, which needs no log. */
+  compare(): void {
+    for (const state of this.stream.states) {
+      const names = state.subscription.wildcard ? this.stream.namesOf(state.type) : state.subscription.names;
+      for (const name of names) state.mark(name);
+      for (const name of state.held.keys()) state.mark(name);
+    }
+    this.stream.wake();
+  }
+
+  // Sending
+
+  /** The next frame, or undefined when there is nothing to send now. */
+  next(now: number): Frame | undefined {
+    const { stream } = this;
+    stream.unfinished = false;
+    // Never from an incomplete picture: what the table lacks would read as removed.
+    if (!stream.table.ready) return undefined;
+    for (const state of stream.states) {
+      const frame = respond(stream, state, now);
+      if (frame !== undefined) return frame;
+    }
+    return undefined;
+  }
+
+  // Rest and time
+
+  /** Nothing is to be sent and nothing unanswered; removals that wait until they are safe do not count. */
+  get idle(): boolean {
+    for (const state of this.stream.states) {
+      if (state.dirty.size > 0 || state.unanswered.length > 0 || state.owesAnswer) return false;
+      for (const waiting of state.waiting.values()) if (waiting.what === 'put') return false;
+    }
+    return true;
+  }
+
+  /** Called when `next` had nothing: says what has been reached. */
+  rest(now: number): void {
+    const { stream } = this;
+    if (stream.node === undefined || !stream.table.ready) return;
+    const { idle } = this;
+    const filled = this.filledAt === undefined && idle && this.#isFilled(now);
+    if (idle) stream.stalled = false;
+    if (filled) this.filledAt = now;
+    if (idle && this.filledAt !== undefined) this.#rested = stream.host.markedRevision;
+    if (filled) stream.emit({ kind: 'filled', revision: this.#rested }, now);
+    if (!stream.answered) return;
+    stream.answered = false;
+    stream.emit({ kind: 'acked', revision: this.#rested }, now);
+  }
+
+  /** Whether an idle stream has all it will ask for: between two types it may rest a moment, too. */
+  #isFilled(now: number): boolean {
+    if (this.stream.states.length === 0) return false;
+    if (this.#fillDue || this.#complete()) return true;
+    if (this.#fillAt === never) this.#fillAt = now + fillMs;
+    return false;
+  }
+
+  /** A client that asks for clusters or listeners has both, and all that its listeners name. */
+  #complete(): boolean {
+    const { stream } = this;
+    const clusters = stream.state(typeUrls.cluster);
+    const listeners = stream.state(typeUrls.listener);
+    if (clusters === undefined && listeners === undefined) return true;
+    if (clusters === undefined || listeners === undefined) return false;
+    for (const form of listeners.held.values()) {
+      for (const { type, name } of form.needs ?? []) {
+        const entry = visible(stream, type, name);
+        const state = stream.state(type);
+        if (entry === undefined || state?.held.has(name)) continue;
+        if (state === undefined || !stream.withheld(state, entry.resource)) return false;
+      }
+    }
+    return true;
+  }
+
+  /** When `tick` wants to be called next; undefined: not by time. */
+  nextDeadline(): number | undefined {
+    let soonest = Math.min(this.#clusterRequestBy, this.filledAt === undefined ? this.#fillAt : never);
+    for (const state of this.stream.states) {
+      soonest = Math.min(soonest, state.waitingUntil);
+      for (const response of state.unanswered) {
+        if (!response.overdue) soonest = Math.min(soonest, response.sentAt + this.stream.host.options.answerMs);
+      }
+      for (const refusal of state.refused.values()) {
+        if (refusal.retryAt !== undefined && !refusal.trying) soonest = Math.min(soonest, refusal.retryAt);
+      }
+    }
+    return soonest === never ? undefined : soonest;
+  }
+
+  tick(now: number): void {
+    const { stream } = this;
+    if (now >= this.#clusterRequestBy) {
+      this.#clusterRequestBy = never;
+      for (const type of [typeUrls.endpoint, typeUrls.secret]) {
+        const state = stream.state(type);
+        for (const name of state?.subscription.names ?? []) state?.mark(name, true);
+      }
+    }
+    if (now >= this.#fillAt) {
+      this.#fillAt = never;
+      this.#fillDue = true;
+    }
+    while (stream.lingering[0] !== undefined && stream.lingering[0].until <= now) stream.lingering.shift();
+    for (const state of stream.states) this.#tickType(state, now);
+  }
+
+  #tickType(state: TypeState, now: number): void {
+    if (now >= state.waitingUntil) {
+      state.waitingUntil = never;
+      state.recheck = true;
+    }
+    for (const [name, refusal] of state.refused) {
+      if (refusal.retryAt === undefined || refusal.trying || now < refusal.retryAt) continue;
+      state.refused.set(name, { ...refusal, trying: true });
+      state.suspects.add(name);
+      state.mark(name);
+    }
+    for (const response of [...state.unanswered]) {
+      if (!response.overdue && now >= response.sentAt + this.stream.host.options.answerMs) {
+        this.#late(state, response, now);
+      }
+    }
+  }
+
+  #late(state: TypeState, response: Response, now: number): void {
+    response.overdue = true;
+    this.stream.stall('answer', state.type, [...response.puts.keys(), ...response.removals], undefined, now);
+    // Stuck warming: Envoy answers nothing for clusters until the last one is ready, or pushed again.
+    if (state.type !== typeUrls.cluster || state.pushesAgain >= maxPushesAgain) return;
+    state.pushesAgain += 1;
+    abandon(this.stream, state, response, true);
+  }
+
+  close(now: number): void {
+    if (this.stream.node !== undefined) this.stream.emit({ kind: 'closed' }, now);
+    this.stream.end();
+  }
+}
+
+/** Rule 32: before 1.21, Envoy lists on reconnect the names that it holds by wildcard. */
+function repeatsWildcard(stream: Stream, request: DeltaRequest): boolean {
+  if (request.typeUrl !== typeUrls.cluster && request.typeUrl !== typeUrls.listener) return false;
+  if (stream.node?.userAgent !== 'envoy' || request.subscribe.length === 0) return false;
+  const [major, minor] = stream.node.version.split('.', 2).map(Number);
+  if (major !== 1 || minor === undefined || !(minor < 21)) return false;
+  return request.subscribe.every((name) => name !== wildcardName && request.initialVersions.has(name));
+}
+
+/** Drops what the client no longer wants. */
+function forget(state: TypeState, asked: Asked): void {
+  for (const name of asked.dropped) state.drop(name);
+  if (!asked.wildcardEnded) return;
+  state.owesAnswer = false;
+  for (const names of [state.held, state.flying, state.dirty, state.waiting]) {
+    for (const name of [...names.keys()]) if (!state.wants(name)) state.drop(name);
+  }
+}

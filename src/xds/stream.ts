@@ -1,0 +1,172 @@
+/**
+ * What a delta stream is made of: who is at the other end, what it may see, and its state of each type. The session
+ * drives it; answering and sending (answers.ts, responder.ts) work on it.
+ */
+import type { Form, Forms } from './forms.ts';
+import type { Linger, StreamView } from './needs.ts';
+import type { NodeInfo } from './node-info.ts';
+import { maxStalledNames, type Progress } from './progress.ts';
+import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
+import type { Table } from './table.ts';
+import { TypeState } from './type-state.ts';
+import { isKnownType } from './types.ts';
+
+export interface SessionOptions {
+  /** `control_plane.identifier` of every response. */
+  readonly identifier: string;
+  /** Responses of more than one resource are split at this size. */
+  readonly maxFrameBytes: number;
+  /** How long what a removed listener used stays, for the connections that it drains. */
+  readonly drainMs: number;
+  /** How long a resource waits for what it needs, beyond the warm-up of the latter. */
+  readonly needMs: number;
+  /** How long an answer may take before the stream counts as stalled. */
+  readonly answerMs: number;
+}
+
+/** What a stream reads of the server it belongs to, and whom it tells. */
+export interface SessionHost {
+  readonly table: Table;
+  readonly forms: Forms;
+  readonly options: SessionOptions;
+  /** Changes up to this revision have been marked on all streams. */
+  readonly markedRevision: number;
+  joined(stream: Stream, node: NodeInfo): void;
+  emit(progress: Progress): void;
+  /** Whether a stream other than this one holds the form. */
+  heldElsewhere(stream: Stream, type: TypeUrl, name: string, hash: string): boolean;
+  /** A convicted form turned out to be good. */
+  acquitted(type: TypeUrl, name: string, hash: string, at: number): void;
+}
+
+/** Types without rules of their own on one stream: agents use a handful, and nobody needs more. */
+const maxOtherTypes = 32;
+
+export class Stream implements StreamView {
+  readonly id: string;
+  readonly peer: string;
+  readonly openedAt: number;
+  readonly openedRevision: number;
+  readonly host: SessionHost;
+  readonly lingering: Linger[] = [];
+  /** What clusters sent on this stream use of types that were not asked for yet (rule 33). */
+  readonly used = new Map<TypeUrl, Set<string>>([
+    [typeUrls.endpoint, new Set()],
+    [typeUrls.secret, new Set()],
+  ]);
+  /** Set by the first request. */
+  node: NodeInfo | undefined;
+  audiences: ReadonlySet<string> = new Set();
+  returned = false;
+  /** Something was late and nothing has been at rest since. */
+  stalled = false;
+  /** An answer came in that has not been reported. */
+  answered = false;
+  /** Responding stopped for the sake of time. */
+  unfinished = false;
+  readonly #nonceTag: string;
+  readonly #states = new Map<TypeUrl, TypeState>();
+  /** The same in the order in which a push sends them. */
+  #ordered: readonly TypeState[] = [];
+  #sent = 0;
+
+  constructor(host: SessionHost, opened: StreamOpened) {
+    this.host = host;
+    this.id = opened.id;
+    this.peer = opened.peer;
+    this.openedAt = opened.now;
+    this.openedRevision = host.table.revision;
+    this.#nonceTag = opened.nonceTag;
+  }
+
+  get table(): Table {
+    return this.host.table;
+  }
+
+  /** The states of all types asked for, in the order in which a push sends them. */
+  get states(): readonly TypeState[] {
+    return this.#ordered;
+  }
+
+  state(type: TypeUrl): TypeState | undefined {
+    return this.#states.get(type);
+  }
+
+  /** Makes the state of a type; undefined when the stream has asked for too many types. */
+  begin(type: TypeUrl): TypeState | undefined {
+    if (!isKnownType(type)) {
+      const others = this.#ordered.filter((state) => !isKnownType(state.type)).length;
+      if (others >= maxOtherTypes) return undefined;
+    }
+    const state = new TypeState(type);
+    this.#states.set(type, state);
+    this.#ordered = [...this.#ordered, state].sort((a, b) => a.traits.order - b.traits.order);
+    return state;
+  }
+
+  /** Rule 42. */
+  end(): void {
+    this.#states.clear();
+    this.#ordered = [];
+    this.lingering.length = 0;
+    this.used.clear();
+  }
+
+  /** Names of a type that the stream's audiences have. */
+  *namesOf(type: TypeUrl): Generator<string> {
+    for (const audience of this.audiences) yield* this.table.namesOf(type, audience);
+  }
+
+  /** Something happened that may end the waiting of names. */
+  wake(): void {
+    for (const state of this.#ordered) if (state.waiting.size > 0) state.recheck = true;
+  }
+
+  /** Rule 4: unique in this stream, and not equal to one of another stream either. */
+  nextNonce(): string {
+    const nonce = `${this.#nonceTag}${this.#sent.toString(36)}`;
+    this.#sent += 1;
+    return nonce;
+  }
+
+  withheld(state: TypeState, resource: Resource): boolean {
+    const refusal = state.refused.get(resource.name);
+    if (refusal?.hash === resource.hash) return !refusal.trying;
+    return (
+      this.host.forms.conviction(state.type, resource.name, resource.hash) !== undefined &&
+      state.held.get(resource.name)?.hash !== resource.hash
+    );
+  }
+
+  /** The client turned out to have this form. */
+  accepted(type: TypeUrl, name: string, form: Form, now: number): void {
+    if (this.host.forms.accept(type, name, form)) this.host.acquitted(type, name, form.hash, now);
+  }
+
+  stall(
+    reason: 'needs' | 'answer',
+    type: TypeUrl,
+    names: readonly string[],
+    missing: Need | undefined,
+    now: number,
+  ): void {
+    this.stalled = true;
+    this.emit({ kind: 'stalled', reason, type, names: names.slice(0, maxStalledNames), missing }, now);
+  }
+
+  emit(event: OfThisStream<Progress>, at: number): void {
+    this.host.emit({ ...event, streamId: this.id, nodeId: this.node?.id ?? '', at } as Progress);
+  }
+}
+
+export interface StreamOpened {
+  readonly id: string;
+  /** Address of the client, for people. */
+  readonly peer: string;
+  /** Random text that begins every nonce of the stream. */
+  readonly nonceTag: string;
+  readonly now: number;
+}
+
+/** An event without what every event of a stream has. */
+type OfThisStream<T> = T extends { readonly streamId: string } ? Omit<T, 'streamId' | 'nodeId' | 'at'> : never;

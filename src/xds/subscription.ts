@@ -1,0 +1,80 @@
+/**
+ * What a client has asked for, of one type on one stream: names, or all (`*`), or both. The rules are numbered as in
+ * the tests of this room.
+ */
+
+export interface Subscription {
+  /** Whether all resources of the type are wanted. */
+  wildcard: boolean;
+  /** Whether no name was ever subscribed on this stream: only then an empty list means all (rule 16). */
+  legacyWildcardPossible: boolean;
+  readonly names: Set<string>;
+}
+
+/** What a change of a subscription calls for. */
+export interface Asked {
+  /** Names to be answered even if nothing changed (rules 21, 23). */
+  readonly answer: readonly string[];
+  /** A wildcard is new: everything is to be answered. */
+  readonly all: boolean;
+  /** Names that the client no longer wants and forgets. */
+  readonly dropped: readonly string[];
+  /** The wildcard ended: all but `names` is forgotten. */
+  readonly wildcardEnded: boolean;
+}
+
+export const wildcardName = '*';
+
+export function createSubscription(): Subscription {
+  return { wildcard: false, legacyWildcardPossible: true, names: new Set() };
+}
+
+export function wants(subscription: Subscription, name: string): boolean {
+  return subscription.wildcard || subscription.names.has(name);
+}
+
+export interface DeltaLists {
+  readonly subscribe: readonly string[];
+  readonly unsubscribe: readonly string[];
+  /** The first request of this type on the stream. */
+  readonly first: boolean;
+  /** The names in `subscribe` are those that an old client holds by wildcard (rule 32). */
+  readonly stayWildcard?: boolean;
+}
+
+/** Applies the lists of a delta request: subscribe first, then unsubscribe (rule 24). Changes `subscription`. */
+export function applyDelta(subscription: Subscription, lists: DeltaLists): Asked {
+  const { names } = subscription;
+  const wasWildcard = subscription.wildcard;
+  let all = false;
+  if (lists.first && (lists.subscribe.length === 0 || lists.stayWildcard === true)) {
+    subscription.wildcard = true;
+    all = true;
+  }
+  const subscribed = lists.stayWildcard === true ? [] : lists.subscribe;
+  for (const name of subscribed) {
+    if (name === wildcardName) {
+      all ||= !subscription.wildcard || subscription.legacyWildcardPossible;
+      subscription.wildcard = true;
+    } else names.add(name);
+    // Rule 18: the first name ends the legacy reading, but a wildcard held until then stays.
+    subscription.legacyWildcardPossible = false;
+  }
+  const dropped: string[] = [];
+  const refreshed: string[] = [];
+  let wildcardEnded = false;
+  // Names first, then `*`: whether a name is dropped or refreshed depends on the wildcard after the whole request.
+  if (lists.unsubscribe.includes(wildcardName)) {
+    wildcardEnded = wasWildcard;
+    subscription.wildcard = false;
+    subscription.legacyWildcardPossible = false;
+    all = false;
+  }
+  for (const name of lists.unsubscribe) {
+    if (name === wildcardName || !names.delete(name)) continue;
+    if (subscription.wildcard) refreshed.push(name);
+    else dropped.push(name);
+  }
+  const answer = subscribed.filter((name) => name !== wildcardName && names.has(name));
+  return { answer: [...answer, ...refreshed], all, dropped, wildcardEnded };
+}

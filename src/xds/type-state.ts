@@ -1,0 +1,147 @@
+/**
+ * What one stream knows of one type: what was asked for, what the client holds, what is on the way and what is still
+ * to be looked at. There is never a queue of responses: `dirty` is a set of names, and what is sent of them is read
+ * from the table at the moment of sending.
+ */
+import type { Form } from './forms.ts';
+import type { TypeUrl } from './resource.ts';
+import { createSubscription, type Subscription, wants } from './subscription.ts';
+import { type TypeTraits, traitsOf } from './types.ts';
+
+/** A response that the client has not answered. */
+export interface Response {
+  readonly nonce: string;
+  readonly sentAt: number;
+  /** Revision of the table when it was made. */
+  readonly revision: number;
+  readonly puts: Map<string, Form>;
+  readonly removals: readonly string[];
+  /** The answer is past its deadline and that was said. */
+  overdue: boolean;
+}
+
+/** The newest form of a name that is on the way; `form` undefined is a removal. */
+export interface Flight {
+  readonly form: Form | undefined;
+  readonly nonce: string;
+}
+
+/** A refusal by this client. */
+export interface Refusal {
+  readonly hash: string;
+  readonly words: string;
+  /** Of a fault of the host: when it is tried again, and how long after that. */
+  readonly retryAt: number | undefined;
+  readonly backoffMs: number;
+  /** That time has come: the resource may be sent. */
+  readonly trying: boolean;
+}
+
+export interface Waiting {
+  readonly since: number;
+  /** A resource waits for what it needs; a removal waits for what needs the name. */
+  readonly what: 'put' | 'removal';
+}
+
+export class TypeState {
+  readonly type: TypeUrl;
+  readonly traits: TypeTraits;
+  readonly subscription: Subscription = createSubscription();
+  /** What the client acknowledged, or brought along from an earlier stream. */
+  readonly held = new Map<string, Form>();
+  readonly flying = new Map<string, Flight>();
+  /** Names to be looked at. */
+  readonly dirty = new Set<string>();
+  /** Names to be answered even if the client holds the same (rules 21, 23, 35). */
+  readonly forced = new Set<string>();
+  readonly waiting = new Map<string, Waiting>();
+  /** Names of a refused batch: each is sent again alone, so that a refusal names itself. */
+  readonly suspects = new Set<string>();
+  readonly refused = new Map<string, Refusal>();
+  readonly unanswered: Response[] = [];
+  /** The first wildcard request is answered even when there is nothing (rule 29). */
+  owesAnswer = false;
+  /** Something happened that may end the waiting of names. */
+  recheck = false;
+  /** The earliest time at which a waiting name goes on unasked. */
+  waitingUntil = Number.POSITIVE_INFINITY;
+  /** How often an unanswered response was sent again. */
+  pushesAgain = 0;
+  sentRevision = 0;
+  ackedRevision = 0;
+
+  constructor(type: TypeUrl) {
+    this.type = type;
+    this.traits = traitsOf(type);
+  }
+
+  wants(name: string): boolean {
+    return wants(this.subscription, name);
+  }
+
+  /** What the client has once it accepted all that is on the way. */
+  expected(name: string): Form | undefined {
+    const flight = this.flying.get(name);
+    return flight === undefined ? this.held.get(name) : flight.form;
+  }
+
+  /** Forms that the client may be using now: held ones and those on the way. */
+  *inUse(): Generator<Form> {
+    yield* this.held.values();
+    for (const flight of this.flying.values()) if (flight.form !== undefined) yield flight.form;
+  }
+
+  /** Marks a name as to be looked at; `force`: answer even if unchanged. */
+  mark(name: string, force = false): void {
+    this.dirty.add(name);
+    if (force) this.forced.add(name);
+  }
+
+  /** The client no longer has or wants the name. */
+  drop(name: string): void {
+    this.held.delete(name);
+    this.flying.delete(name);
+    this.leave(name);
+    this.suspects.delete(name);
+    this.refused.delete(name);
+  }
+
+  /** Nothing is to be done about the name for now. */
+  leave(name: string): void {
+    this.dirty.delete(name);
+    this.forced.delete(name);
+    this.waiting.delete(name);
+  }
+
+  /** Responses that count against the window: an overdue one must not stop the type (rule 15). */
+  get inWindow(): number {
+    let count = 0;
+    for (const response of this.unanswered) if (!response.overdue) count += 1;
+    return count;
+  }
+
+  /** Takes the response with this nonce out of the unanswered ones. */
+  take(nonce: string): Response | undefined {
+    const at = this.unanswered.findIndex((response) => response.nonce === nonce);
+    if (at < 0) return undefined;
+    const [response] = this.unanswered.splice(at, 1);
+    // Answered out of order: what is known of these names now must not be undone by the older answer.
+    for (const older of this.unanswered.slice(0, at)) {
+      for (const name of response?.puts.keys() ?? []) older.puts.delete(name);
+    }
+    return response;
+  }
+
+  /** Notes that a name waits. Gives the time since when; a newer form of the same does not begin anew. */
+  wait(name: string, what: Waiting['what'], now: number): number {
+    const waiting = this.waiting.get(name);
+    if (waiting?.what === what) return waiting.since;
+    this.waiting.set(name, { since: now, what });
+    return now;
+  }
+
+  /** Ends the flight of a name, if it is still the one of this response. */
+  land(name: string, nonce: string): void {
+    if (this.flying.get(name)?.nonce === nonce) this.flying.delete(name);
+  }
+}
