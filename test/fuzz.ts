@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz [-- --minutes N]`: the property and model tests again and again, each round with a new random seed and
  * more cases than in CI, until one fails or the time is over. Prints the seed of each round; a failed one is repeated
- * with FAIRWAY_FUZZ_SEED=… FAIRWAY_FUZZ_RUNS=… npx vitest run --config test/vitest.config.ts test/property test/model
+ * with FAIRWAY_FUZZ_SEED=… FAIRWAY_FUZZ_RUNS=… node src/bin/run.js vitest run --config test/vitest.config.ts test/property test/model
  */
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -20,10 +20,17 @@ function round(seed: number): Promise<number> {
   const env = { ...process.env, FAIRWAY_FUZZ_SEED: String(seed), FAIRWAY_FUZZ_RUNS: String(runsPerRound) };
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: root, env, stdio: 'inherit' });
+    const stop = () => child.kill('SIGTERM');
+    process.once('exit', stop);
     child.on('error', reject);
-    child.on('exit', (code) => resolve(code ?? 1));
+    child.on('exit', (code) => {
+      process.off('exit', stop);
+      resolve(code ?? 1);
+    });
   });
 }
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const { values } = parseArgs({ options: { minutes: { type: 'string' } } });
 const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
