@@ -1,0 +1,146 @@
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import type { Clock } from '../lib/clock.ts';
+import { errorCodes, FairwayError } from '../lib/errors.ts';
+import type { Store } from '../store/store.ts';
+import type { Api } from './api.ts';
+import { addApply } from './apply.ts';
+import { addDocs } from './docs.ts';
+import { addHealth, assertReady } from './health.ts';
+import { defaultLimits, type Limits } from './limits.ts';
+import { createSortedObjects } from './listing.ts';
+import { addDocument, collectDocument } from './openapi.ts';
+import type { Ports } from './ports.ts';
+import { fairwayErrorOf, problemMediaType, problemOf } from './problem.ts';
+import { addProxies } from './proxies.ts';
+import { addResources } from './resources.ts';
+import { createWatches } from './watch.ts';
+import { createWriter } from './writer.ts';
+
+export interface ApiOptions {
+  readonly store: Store;
+  readonly ports: Ports;
+  readonly clock: Clock;
+  /** Unique each time: for uids, transactions and requests. */
+  readonly newId: () => string;
+  readonly log?: FastifyBaseLogger;
+  readonly limits?: Partial<Limits>;
+  /** Of the program, for the OpenAPI document. */
+  readonly version?: string;
+}
+
+/**
+ * The REST API. It does not listen by itself: call `listen` on it, or `inject` in tests. `close` ends open watches
+ * first, then waits for requests under way.
+ */
+export function createApi({
+  store,
+  ports,
+  clock,
+  newId,
+  log,
+  limits: given,
+  version = '0.0.0',
+}: ApiOptions): FastifyInstance {
+  const limits = { ...defaultLimits, ...given };
+  const app = Fastify({
+    ...(log === undefined ? { logger: false } : { loggerInstance: log }),
+    logController: new LogController({ disableRequestLogging: true }),
+    requestIdHeader: false,
+    genReqId: (request) => requestIdOf(request.headers['x-request-id']) ?? newId(),
+    bodyLimit: limits.objectBodyBytes,
+    // An address that is no address is refused before there is a route.
+    frameworkErrors: (error, request, reply) => answerError(error, request, reply),
+    clientErrorHandler,
+  });
+  const watches = createWatches();
+  const sorted = createSortedObjects(ports.view);
+  const writer = createWriter({ store, ports, clock, newId, limits, log });
+  const api: Api = { ports, view: ports.view, writer, sorted, watches, clock, limits, log };
+
+  takeRawBodies(app);
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler(() => {
+    throw new FairwayError('NotFound', 'reading the address: there is nothing at this path');
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    if (request.routeOptions.config.always !== true && request.url.startsWith('/v1/')) assertReady(ports.unready);
+  });
+  if (log !== undefined) app.addHook('onResponse', async (request, reply) => logAnswer(log, request, reply));
+  app.addHook('preClose', async () => watches.close());
+  app.addHook('onClose', async () => sorted.close());
+
+  const document = collectDocument(app, version);
+  addResources(app, api);
+  addApply(app, api);
+  addProxies(app, ports);
+  addHealth(app, ports);
+  addDocument(app, document);
+  addDocs(app, document);
+  return app;
+}
+
+/**
+ * Bodies stay bytes until an operation reads them (body.ts), and fastify is given no schema, so that it neither coerces
+ * a value nor drops a field: the model's own check is the only one.
+ */
+function takeRawBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (value) => JSON.stringify(value));
+}
+
+/** One that a client or a proxy before us gave, if it is fit for logs and headers. */
+function requestIdOf(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && /^[A-Za-z0-9][-A-Za-z0-9._:]{0,127}$/.test(header) ? header : undefined;
+}
+
+function answerError(thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = fairwayErrorOf(thrown, request.routeOptions.bodyLimit);
+  if (error.code === 'Internal') {
+    request.log.error(
+      { event: 'request-failed', requestId: request.id, err: error.cause ?? error },
+      'a request failed',
+    );
+  }
+  const { http, retryable } = errorCodes[error.code];
+  reply.header('x-request-id', request.id);
+  if (retryable) reply.header('retry-after', '1');
+  return reply
+    .code(http)
+    .type(problemMediaType)
+    .send(JSON.stringify(problemOf(error, request.id)));
+}
+
+/** The pattern of the path and not the path: names are many, and queries may hold what a log should not. */
+function logAnswer(log: FastifyBaseLogger, request: FastifyRequest, reply: FastifyReply): void {
+  log.debug({
+    event: 'request',
+    requestId: request.id,
+    method: request.method,
+    route: request.routeOptions.url ?? 'none',
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+  });
+}
+
+/** What is no HTTP at all: there is no request to answer, only a socket. */
+function clientErrorHandler(thrown: Error & { code?: string }, socket: import('node:net').Socket): void {
+  if (thrown.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return;
+  const known = fairwayErrorOf(thrown);
+  const error =
+    known.code === 'Internal' ? new FairwayError('MalformedBody', 'reading the request: it is not valid HTTP') : known;
+  const problem = problemOf(error);
+  const body = JSON.stringify(problem);
+  socket.end(
+    `HTTP/1.1 ${problem.status} ${problem.title}\r\ncontent-type: ${problemMediaType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

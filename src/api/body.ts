@@ -1,0 +1,70 @@
+import { FairwayError, type FieldError } from '../lib/errors.ts';
+import { decodeUtf8 } from '../lib/utf8.ts';
+import { parseManifest } from '../model/index.ts';
+import { mediaTypeAdvice } from './problem.ts';
+
+/**
+ * From the bytes of a request to values: media type, UTF-8, then JSON or YAML. What the values mean is for
+ * `parseObject` alone to say.
+ */
+
+export const jsonMediaTypes = ['application/json'] as const;
+export const yamlMediaTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
+export const patchMediaTypes = ['application/merge-patch+json', 'application/json'] as const;
+
+export interface Body {
+  readonly bytes: Uint8Array | undefined;
+  /** As in the header: `application/yaml; charset=utf-8`. */
+  readonly contentType: string | undefined;
+}
+
+/** All values of a body: one of JSON, one for each document of YAML. Throws the problem when there is none. */
+export function readValues(body: Body): readonly unknown[] {
+  const mediaType = mediaTypeOf(body, [...jsonMediaTypes, ...yamlMediaTypes]);
+  return parse(body, (jsonMediaTypes as readonly string[]).includes(mediaType) ? 'json' : 'yaml');
+}
+
+/** The one value of a body. */
+export function readValue(body: Body): unknown {
+  const values = readValues(body);
+  if (values.length === 1) return values[0];
+  const count = values.length === 0 ? 'none' : `${values.length}`;
+  throw new FairwayError('MalformedBody', `reading the body: one object is expected here, not ${count}`, {
+    extra: { documents: values.length },
+  });
+}
+
+/** A JSON Merge Patch. */
+export function readPatch(body: Body): unknown {
+  mediaTypeOf(body, patchMediaTypes);
+  return parse(body, 'json')[0];
+}
+
+function mediaTypeOf({ contentType }: Body, accepted: readonly string[]): string {
+  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
+  if (accepted.includes(type) && [undefined, 'utf-8', '"utf-8"', 'utf8'].includes(charset)) return type;
+  throw new FairwayError('UnsupportedMediaType', `reading the body: ${mediaTypeAdvice}, in UTF-8`);
+}
+
+function parse({ bytes }: Body, format: 'json' | 'yaml'): readonly unknown[] {
+  if (bytes === undefined || bytes.length === 0) throw malformed('it is empty');
+  const text = decodeUtf8(bytes);
+  if (!text.ok) {
+    const { offset } = text.error;
+    throw malformed(`byte ${offset} (line ${lineOf(bytes, offset)}) is not valid UTF-8`);
+  }
+  const values = parseManifest(text.value, { format });
+  if (values.ok) return values.value;
+  throw malformed(values.error[0]?.message ?? `it is no ${format}`, values.error);
+}
+
+function malformed(fault: string, errors: readonly FieldError[] = []): FairwayError {
+  return new FairwayError('MalformedBody', `reading the body: ${fault}`, { errors });
+}
+
+function lineOf(bytes: Uint8Array, offset: number): number {
+  let line = 1;
+  for (let i = 0; i < offset; i++) if (bytes[i] === 0x0a) line++;
+  return line;
+}

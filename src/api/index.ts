@@ -1,0 +1,29 @@
+/**
+ * api: the REST API, for operators and for the command line.
+ *
+ * One app per server. It does not listen by itself, so that all of it can be tested without a socket. Reads and
+ * watches are answered from this controller's View; writes go to the store by compare-and-set, and are answered once
+ * the View has reached them, so that who writes reads it back. What the API needs of rooms that it may not import is
+ * handed to it as ports (ports.ts).
+ *
+ * A body becomes an object through the model's own check alone. fastify gets no schemas: its validator coerces and
+ * drops silently. The OpenAPI document is made from the routes and from the model's schemas.
+ *
+ * The path of a write: body.ts (bytes → value) → draft.ts (value → draft) → write.ts (draft and what is stored → plan
+ * → transaction; pure) → writer.ts (reads, checks against the View, commits, tries again after a lost race).
+ */
+export { type ApiOptions, createApi } from './app.ts';
+export { defaultLimits, type Limits } from './limits.ts';
+export type {
+  Change,
+  Ports,
+  Preview,
+  PreviewCondition,
+  PreviewResult,
+  PreviewWrite,
+  Proxies,
+  ProxyInfo,
+  ResourceName,
+  Status,
+  View,
+} from './ports.ts';

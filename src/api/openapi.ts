@@ -1,0 +1,212 @@
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { errorCodes } from '../lib/errors.ts';
+import { apiVersion, conditionSchema, kindInfo, kindNames, objectSchema } from '../model/index.ts';
+import { type Answer, addPath, type OperationDescription } from './operation.ts';
+import { problemMediaType } from './problem.ts';
+
+/**
+ * The OpenAPI document: paths from the routes that are registered, schemas from the model. Nothing is described twice,
+ * and a route without a description is not in it.
+ */
+export type Document = Readonly<Record<string, unknown>> & { readonly paths: Paths };
+
+type Json = Readonly<Record<string, unknown>>;
+type Paths = Record<string, Record<string, Json>>;
+
+/** Gathers the routes of an app from now on. The document grows with them. */
+export function collectDocument(app: FastifyInstance, version: string): Document {
+  const paths: Paths = {};
+  app.addHook('onRoute', ({ method, url, config }: RouteOptions) => {
+    const operation = config?.operation;
+    if (operation === undefined || typeof method !== 'string' || method === 'HEAD') return;
+    const path = url.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(url, operation) };
+  });
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Fairway',
+      version,
+      description: 'Control plane for fleets of Envoy load balancers.',
+      license: { name: 'UNLICENSED' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...kindNames.map((kind) => ({ name: kind, description: kindInfo(kind).description })), ...otherTags],
+    paths,
+    components: { schemas: schemas(), responses: { Problem: problemAnswer } },
+  };
+}
+
+/** Serves the document. Its text is made once, by the first who asks. */
+export function addDocument(app: FastifyInstance, document: Document): void {
+  let json: string | undefined;
+  addPath(
+    app,
+    '/openapi.json',
+    {
+      GET: {
+        description: {
+          operationId: 'openapi',
+          tag: 'health',
+          summary: 'This document',
+          answers: { 200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } } },
+        },
+        async handler(_request, reply) {
+          json ??= JSON.stringify(document);
+          return reply.type('application/json; charset=utf-8').send(json);
+        },
+      },
+    },
+    { always: true },
+  );
+}
+
+const otherTags = [
+  { name: 'apply', description: 'Several objects at once.' },
+  { name: 'proxies', description: 'Connected proxies.' },
+  { name: 'health', description: 'The server itself.' },
+];
+
+const problemAnswer = {
+  description: 'A problem document (RFC 9457).',
+  content: { [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
+};
+
+function describe(url: string, operation: OperationDescription): Json {
+  const { operationId, tag, summary, query = {}, headers = {}, body, answers } = operation;
+  const parameters = [
+    ...[...url.matchAll(/:(\w+)/g)].map(([, name]) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+    })),
+    ...Object.entries(query).map(([name, { description, schema }]) => ({ name, in: 'query', description, schema })),
+    ...Object.entries(headers).map(([name, description]) => ({
+      name,
+      in: 'header',
+      description,
+      schema: { type: 'string' },
+    })),
+  ];
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && { requestBody: { required: true, content: contentOf(body.mediaTypes, body.schema) } }),
+    responses: {
+      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, describeAnswer(answer)])),
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  };
+}
+
+function describeAnswer({ description, mediaType = 'application/json', schema }: Answer): Json {
+  return { description, ...(schema !== undefined && { content: contentOf([mediaType], schema) }) };
+}
+
+function contentOf(mediaTypes: readonly string[], schema: Json): Json {
+  return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema }]));
+}
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const text = { type: 'string' } as const;
+const number = { type: 'integer' } as const;
+const list = (items: Json) => ({ type: 'array', items });
+const object = (properties: Json, required: readonly string[] = []) => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+});
+
+function schemas(): Json {
+  // TypeBox marks its schemas with hidden properties; a copy as JSON has none.
+  const plain = (schema: unknown) => JSON.parse(JSON.stringify(schema)) as Json;
+  return {
+    ...Object.fromEntries(kindNames.map((kind) => [kind, plain(objectSchema(kind))])),
+    ...Object.fromEntries(kindNames.map((kind) => [`${kind}List`, listOf(kind)])),
+    AnyObject: { oneOf: kindNames.map(ref), discriminator: { propertyName: 'kind' } },
+    Condition: plain(conditionSchema),
+    WatchEvent: object({ type: { enum: ['put', 'delete', 'bookmark'] }, object: { type: 'object' } }, [
+      'type',
+      'object',
+    ]),
+    ApplyRequest: {
+      description: 'A set, a list, or one object; in YAML any number of documents.',
+      oneOf: [object({ objects: list(ref('AnyObject')) }, ['objects']), list(ref('AnyObject')), ref('AnyObject')],
+    },
+    ApplyResult: object({
+      revision: text,
+      counts: object({ created: number, updated: number, unchanged: number, deleted: number, failed: number }),
+      objects: list(ref('ApplyOutcome')),
+    }),
+    ApplyOutcome: object({
+      kind: text,
+      scope: text,
+      name: text,
+      outcome: { enum: ['created', 'updated', 'unchanged', 'deleted', 'failed'] },
+      revision: text,
+      generation: number,
+      object: ref('AnyObject'),
+      pointer: { ...text, description: 'Where it stands in the body.' },
+      problem: ref('Problem'),
+    }),
+    ...proxySchemas,
+    Problem: {
+      ...object(
+        {
+          type: text,
+          title: text,
+          status: number,
+          detail: text,
+          code: { ...text, enum: Object.keys(errorCodes) },
+          errors: list(object({ pointer: text, message: text }, ['pointer', 'message'])),
+          requestId: text,
+        },
+        ['type', 'title', 'status', 'detail', 'code'],
+      ),
+      description: 'RFC 9457. Codes have members of their own beside these.',
+    },
+  };
+}
+
+function listOf(kind: string): Json {
+  return object(
+    {
+      apiVersion: { const: apiVersion },
+      kind: { const: `${kind}List` },
+      metadata: object(
+        {
+          revision: { ...text, description: 'Store revision that the list is true at.' },
+          continue: { ...text, description: 'Token of the next page; absent on the last one.' },
+        },
+        ['revision'],
+      ),
+      items: list(ref(kind)),
+    },
+    ['apiVersion', 'kind', 'metadata', 'items'],
+  );
+}
+
+const proxySchemas = {
+  Proxy: object({
+    node: text,
+    nodeId: text,
+    fleet: text,
+    version: text,
+    connectedSince: { ...text, format: 'date-time' },
+    replica: text,
+    state: { enum: ['Synced', 'Pending', 'Rejected', 'Stalled'] },
+    types: list(
+      object({
+        type: text,
+        sent: number,
+        acked: number,
+        pending: number,
+        rejected: list(object({ name: text, message: text, since: { ...text, format: 'date-time' } })),
+      }),
+    ),
+  }),
+  ProxyList: object({ metadata: object({ revision: text }), items: list(ref('Proxy')) }),
+};

@@ -1,0 +1,83 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { FairwayError } from '../lib/errors.ts';
+import type { Parameters } from './query.ts';
+
+/**
+ * One operation of the API: how it is answered and how it is described. The OpenAPI document is made from the
+ * descriptions of the routes that are really there (openapi.ts).
+ */
+export interface Operation {
+  readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+  readonly description: OperationDescription;
+  /** Largest body in bytes. */
+  readonly bodyLimit?: number;
+}
+
+type SchemaRef = Readonly<Record<string, unknown>>;
+
+export interface OperationDescription {
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly query?: Parameters;
+  /** Names of headers with what they do. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: { readonly mediaTypes: readonly string[]; readonly schema: SchemaRef };
+  /** Successful answers; problems are added to all operations. */
+  readonly answers: Readonly<Record<number, Answer>>;
+}
+
+export interface Answer {
+  readonly description: string;
+  readonly mediaType?: string;
+  readonly schema?: SchemaRef;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent on routes that are not part of the API's description. */
+    operation?: OperationDescription;
+    /** Answered also while the server is not ready. */
+    always?: boolean;
+  }
+}
+
+const methods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+export type Operations = { readonly [M in 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE']?: Operation };
+
+/** Registers what a path can do (GET answers HEAD too), and refuses the other methods with what it can. */
+export function addPath(
+  app: FastifyInstance,
+  url: string,
+  operations: Operations,
+  { always = false }: { readonly always?: boolean } = {},
+): void {
+  const allowed = new Set<HTTPMethods>();
+  for (const [method, operation] of Object.entries(operations)) {
+    const { handler, description, bodyLimit } = operation;
+    allowed.add(method);
+    if (method === 'GET') allowed.add('HEAD');
+    app.route({
+      method,
+      url,
+      handler,
+      config: { operation: description, always },
+      ...(bodyLimit !== undefined && { bodyLimit }),
+    });
+  }
+  const allow = [...allowed].join(', ');
+  app.route({
+    method: methods.filter((method) => !allowed.has(method)),
+    url,
+    // The answer does not depend on whether the server is ready, nor on the body: it is refused before it is read.
+    config: { always: true },
+    onRequest: async (request, reply) => {
+      reply.header('allow', allow);
+      throw new FairwayError('MethodNotAllowed', `${request.method} is no method of this path; it has ${allow}`, {
+        extra: { allow: [...allowed] },
+      });
+    },
+    handler: async () => undefined,
+  });
+}

@@ -1,0 +1,140 @@
+/**
+ * What the API needs from rooms that it may not import. The composition (server/) fills these in; tests give their
+ * own. All reads are synchronous and see one world until the next `await`.
+ */
+import type { FairwayObject, Kind, ObjectKey } from '../model/index.ts';
+
+/** Status of one object, as computed now. Never stored. */
+export interface Status {
+  readonly observedGeneration: number;
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: 'True' | 'False' | 'Unknown';
+    readonly reason: string;
+    readonly message: string;
+    readonly observedGeneration: number;
+    readonly lastTransitionTime: string;
+  }[];
+  /** Further fields of the kind (`usedBy`, `realization`, `attachments`, `members`, …). */
+  readonly [field: string]: unknown;
+}
+
+/** One change of an object, or of its conditions, at a revision of the store. */
+export interface Change {
+  readonly revision: number;
+  readonly kind: Kind;
+  readonly key: ObjectKey;
+  /** The object after the change; undefined when it was deleted. */
+  readonly object: FairwayObject | undefined;
+  /** What it was before; absent when it did not exist. */
+  readonly last?: FairwayObject;
+}
+
+/** This controller's View of the objects: the adopted world. Objects are as stored, write-only fields included. */
+export interface View {
+  /** The store revision that this View has reached. */
+  readonly revision: number;
+  get(key: ObjectKey): FairwayObject | undefined;
+  /** All objects of a kind, in no order. */
+  list(kind: Kind): Iterable<FairwayObject>;
+  /** Objects that name this one, sorted. */
+  referrers(key: ObjectKey): readonly ObjectKey[];
+  status(object: FairwayObject): Status;
+  /** Generation of the last good form that a pin names: its history is needed. Undefined where nothing is pinned. */
+  pinnedGeneration(key: ObjectKey): number | undefined;
+  /** Resolves once `revision` is adopted; rejects with `FairwayError` `RevisionTimeout`, or when `signal` aborts. */
+  reached(revision: number, options: { timeoutMs: number; signal?: AbortSignal }): Promise<void>;
+  /** Changes after `revision` in order, or undefined when the ring does not reach back so far. */
+  changesSince(revision: number): readonly Change[] | undefined;
+  /** Calls back after each adoption with its changes; gives the function that ends it. */
+  onChanges(listener: (revision: number, changes: readonly Change[]) => void): () => void;
+}
+
+/** What a set of writes would do, found on a fork of the world. */
+export interface PreviewResult {
+  /** Objects whose conditions would differ, with the conditions before and after (`Accepted`, `ResolvedRefs`). */
+  readonly conditions: readonly {
+    readonly key: ObjectKey;
+    readonly before: readonly PreviewCondition[];
+    readonly after: readonly PreviewCondition[];
+  }[];
+  readonly resources: {
+    readonly added: readonly ResourceName[];
+    readonly changed: readonly ResourceName[];
+    readonly removed: readonly ResourceName[];
+  };
+  /** Names of connected nodes that would be sent something. */
+  readonly proxies: readonly string[];
+  /** Envoy listeners and filter chains whose connections would be drained, on each of those proxies. */
+  readonly drains: { readonly listeners: readonly string[]; readonly filterChains: readonly string[] };
+  /** For each fleet that would lose listeners or clusters: how many, of how many. */
+  readonly removals: readonly {
+    readonly fleet: string;
+    readonly listeners: { readonly removed: number; readonly of: number };
+    readonly clusters: { readonly removed: number; readonly of: number };
+  }[];
+  /** False when the change is so large that only the objects concerned are listed. */
+  readonly exact: boolean;
+}
+
+export interface PreviewCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface ResourceName {
+  readonly type: string;
+  readonly name: string;
+}
+
+export interface PreviewWrite {
+  readonly key: ObjectKey;
+  readonly object: FairwayObject | undefined;
+}
+
+export interface Preview {
+  /** `object` undefined: deleted. Objects carry the metadata they would be stored with. */
+  preview(writes: readonly PreviewWrite[]): Promise<PreviewResult>;
+}
+
+/** A proxy with an open stream to this controller. */
+export interface ProxyInfo {
+  /** Name of its Node object. */
+  readonly node: string;
+  /** As the proxy says it. */
+  readonly nodeId: string;
+  readonly fleet: string;
+  readonly version: string;
+  readonly connectedSince: string;
+  readonly replica: string;
+  /** `Synced` when it has acknowledged all that it should have. */
+  readonly state: 'Synced' | 'Pending' | 'Rejected' | 'Stalled';
+  readonly types: readonly {
+    readonly type: string;
+    /** Revision of the configuration in the last response that was sent, and in the last one acknowledged. */
+    readonly sent: number;
+    readonly acked: number;
+    /** Resources acknowledged, and those on the way. */
+    readonly resources: number;
+    readonly pending: number;
+    readonly rejected: readonly { readonly name: string; readonly message: string; readonly since: string }[];
+  }[];
+}
+
+export interface Proxies {
+  list(): readonly ProxyInfo[];
+  get(node: string): ProxyInfo | undefined;
+}
+
+export interface Ports {
+  readonly view: View;
+  readonly preview: Preview;
+  readonly proxies: Proxies;
+  /** Empty when ready; else what is still missing. */
+  readonly unready: () => readonly string[];
+  /** Prometheus text. */
+  readonly metrics: () => Promise<string>;
+  readonly metricsContentType: string;
+}

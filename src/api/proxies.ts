@@ -1,0 +1,46 @@
+import type { FastifyInstance } from 'fastify';
+import { FairwayError } from '../lib/errors.ts';
+import { addPath } from './operation.ts';
+import type { Ports } from './ports.ts';
+import { readQuery, text } from './query.ts';
+
+/** The proxies with an open stream to this controller: what each was sent, took and refused. */
+export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void {
+  const query = { fleet: text('Only proxies of this fleet.') } as const;
+  addPath(app, '/v1/proxies', {
+    GET: {
+      description: {
+        operationId: 'listProxies',
+        tag: 'proxies',
+        summary: 'Connected proxies with what each was sent, acknowledged and refused',
+        query,
+        answers: { 200: { description: 'The proxies.', schema: { $ref: '#/components/schemas/ProxyList' } } },
+      },
+      async handler(request) {
+        const { fleet } = readQuery(request.query, query);
+        const items = proxies
+          .list()
+          .filter((proxy) => fleet === undefined || proxy.fleet === fleet)
+          .toSorted((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
+        return { metadata: { revision: String(view.revision) }, items };
+      },
+    },
+  });
+  addPath(app, '/v1/proxies/:node', {
+    GET: {
+      description: {
+        operationId: 'getProxy',
+        tag: 'proxies',
+        summary: 'One connected proxy',
+        answers: { 200: { description: 'The proxy.', schema: { $ref: '#/components/schemas/Proxy' } } },
+      },
+      async handler(request) {
+        readQuery(request.query, {});
+        const { node } = request.params as { readonly node: string };
+        const proxy = proxies.get(node);
+        if (proxy === undefined) throw new FairwayError('NotFound', `reading proxy ${node}: it is not connected here`);
+        return proxy;
+      },
+    },
+  });
+}
