@@ -36,7 +36,10 @@ const clockSkewMs = 5 * 60_000;
 /** Envoy: "only RSA certificates with 2048-bit or larger keys are supported"; BoringSSL reads none above 8192. */
 const rsaBits = { min: 2048, max: 8192 };
 
-/** Envoy: "only P-256, P-384 or P-521 ECDSA certificates are supported". By OpenSSL's names. */
+/**
+ * Envoy: "only P-256, P-384 or P-521 ECDSA certificates are supported". By OpenSSL's names. Ed25519 it would load, but
+ * BoringSSL offers no signature of that kind unless told to, so every handshake would fail.
+ */
 const curveBits: Readonly<Record<string, number>> = { prime256v1: 256, secp384r1: 384, secp521r1: 521 };
 
 /**

@@ -3,6 +3,9 @@ export const kindNames = ['Scope', 'Fleet', 'Node', 'Certificate', 'BackendPool'
 
 export type Kind = (typeof kindNames)[number];
 
+/** The scope of an object that names none. It always exists. */
+export const defaultScope = 'default';
+
 /** What a kind is called and where its names are unique. */
 export interface KindNames {
   /** In URLs: `virtual-services`. */

@@ -9,8 +9,7 @@ export interface Reference {
   readonly key: ObjectKey;
 }
 
-/** The scope of an object that names none. It always exists. */
-export const defaultScope = 'default';
+export { defaultScope } from './kind.ts';
 
 export function objectKey(kind: Kind, scope: string | undefined, name: string): ObjectKey {
   return scope === undefined ? `${kind}/${name}` : `${kind}/${scope}/${name}`;

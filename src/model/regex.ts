@@ -22,7 +22,7 @@ export interface RegexFacts {
 /** Facts of an accepted expression, or what is wrong with it and where. */
 export function inspectRegex(text: string): Result<RegexFacts, string> {
   const reader = new RegexReader(text);
-  const { program } = reader.alternation(0);
+  const program = programOverhead + reader.alternation(0).program;
   reader.end();
   if (reader.fault !== undefined) return err(reader.fault);
   if (program > maxRegexProgram) {
@@ -39,6 +39,8 @@ interface Part {
 
 const emptyPart: Part = { program: 1, repeats: 1 };
 
+/** What RE2 puts around every program: the search for a start, the match, the failure. */
+const programOverhead = 5;
 /** RE2 refuses counts above 1000, also as the product of nested ones. */
 const maxRepeat = 1000;
 /** RE2 refuses deeper nesting than 1000; nobody writes this much. */
@@ -253,6 +255,7 @@ class RegexReader {
     const quoted = this.#text.slice(this.#at, end < 0 ? undefined : end);
     const start = this.#at;
     this.#at = end < 0 ? this.#text.length : end + 2;
+    if (quoted === '') return this.#fail('nothing is quoted by `\\Q`', start);
     for (const character of quoted) this.#literal(character, start);
     return { program: quoted.length + 1, repeats: 1 };
   }
