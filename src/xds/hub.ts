@@ -294,6 +294,8 @@ export function createHub(options: HubOptions): Hub {
     },
     onWork(callback) {
       listener = callback;
+      // What happened before anyone listened is work as well.
+      notified = false;
       if (ready.size > 0 || position < table.log.end) announce();
     },
     takeProgress() {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DeltaRequestInit } from '../../../src/xds/wire.ts';
-import { cluster, endpoint, extension, listener, Rig, resource, route, secret } from './rig.ts';
+import { cluster, endpoint, extension, listener, Rig, resource, route, secret } from '../../support/xds-rig.ts';
 
 function withClusters(...names: string[]): Rig {
   const rig = new Rig();

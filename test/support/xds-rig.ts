@@ -1,5 +1,5 @@
 /** A hub without sockets, with clients whose every message the test writes and reads. */
-import { contentHash } from '../../../src/lib/hash.ts';
+import { contentHash } from '../../src/lib/hash.ts';
 import {
   type Commit,
   createHub,
@@ -14,13 +14,13 @@ import {
   type StreamError,
   type TypeUrl,
   typeUrls,
-} from '../../../src/xds/index.ts';
+} from '../../src/xds/index.ts';
 import {
   type DeltaRequestInit,
   type DeltaResponse,
   decodeDeltaResponse,
   encodeDeltaRequest,
-} from '../../../src/xds/wire.ts';
+} from '../../src/xds/wire.ts';
 
 export const { cluster, endpoint, extension, listener, route, secret } = typeUrls;
 

@@ -1,0 +1,173 @@
+/**
+ * The gRPC server around a hub. It owns calls and timers and decides nothing: work is taken from the hub in slices of
+ * a few milliseconds, between which the event loop is free, and what comes back is handed on after each slice.
+ */
+import {
+  logVerbosity,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  setLogVerbosity,
+  status,
+} from '@grpc/grpc-js';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Hub, HubStream, Progress } from '../index.ts';
+import { channelOptions } from './channel-options.ts';
+import { type Connection, createConnection } from './connection.ts';
+import { adsMethods } from './methods.ts';
+
+export interface XdsServerOptions {
+  readonly hub: Hub;
+  readonly log: Logger;
+  /** Port 0 takes a free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Default: plain text. */
+  readonly credentials?: ServerCredentials;
+  readonly clock: Clock;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  /** What came back from the streams, in order. */
+  readonly onProgress?: (progress: readonly Progress[]) => void;
+  /** Streams end at a random age in this range, so that proxies spread anew over the controllers. Default 10–12 h. */
+  readonly maxStreamAgeMs?: { readonly from: number; readonly to: number };
+}
+
+export interface XdsServer {
+  readonly port: number;
+  readonly connections: number;
+  /** Accepts no more, ends every stream with `UNAVAILABLE`, and after the grace whatever is left. */
+  close(options?: { readonly graceMs?: number }): Promise<void>;
+}
+
+/** Longer than this the loop is not held; reads and timers get their turn in between. */
+const sliceMs = 4;
+const hourMs = 3_600_000;
+const defaultAge = { from: 10 * hourMs, to: 12 * hourMs };
+const defaultGraceMs = 2_000;
+/** setTimeout fires at once for longer delays. */
+const maxTimerMs = 2 ** 31 - 1;
+
+export async function startServer(options: XdsServerOptions): Promise<XdsServer> {
+  const { hub, log, clock } = options;
+  const age = options.maxStreamAgeMs ?? defaultAge;
+  const connections = new Map<HubStream, Connection>();
+  const ages = new Map<Connection, NodeJS.Timeout>();
+  let closing = false;
+  let turn: NodeJS.Immediate | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let timerAt = Number.POSITIVE_INFINITY;
+
+  function work(): void {
+    turn = undefined;
+    hub.tick(clock());
+    const end = performance.now() + sliceMs;
+    for (;;) {
+      const done = hub.next(clock());
+      if (done === undefined) break;
+      if (done.kind === 'frame') connections.get(done.stream)?.write(done.frame);
+      if (performance.now() >= end) {
+        turn = setImmediate(work);
+        break;
+      }
+    }
+    report();
+    setTimer();
+  }
+
+  function report(): void {
+    const progress = hub.takeProgress();
+    if (progress.length > 0) options.onProgress?.(progress);
+  }
+
+  function setTimer(): void {
+    const deadline = hub.nextDeadline() ?? Number.POSITIVE_INFINITY;
+    if (deadline === timerAt) return;
+    clearTimeout(timer);
+    timerAt = deadline;
+    if (deadline === Number.POSITIVE_INFINITY) return;
+    timer = setTimeout(
+      () => {
+        timerAt = Number.POSITIVE_INFINITY;
+        work();
+      },
+      Math.min(Math.max(0, deadline - clock()), maxTimerMs),
+    );
+  }
+
+  function accept(call: ServerDuplexStream<Buffer, Buffer>): void {
+    if (closing) {
+      call.emit('error', { code: status.UNAVAILABLE, details: 'the controller is stopping' });
+      return;
+    }
+    const connection = createConnection({
+      hub,
+      call,
+      log,
+      clock,
+      onClosed: (closed) => {
+        connections.delete(closed.stream);
+        clearTimeout(ages.get(closed));
+        ages.delete(closed);
+        log.debug({ event: 'stream-closed', streamId: closed.stream.id });
+        report();
+      },
+    });
+    connections.set(connection.stream, connection);
+    const maxAgeMs = age.from + (age.to - age.from) * options.random();
+    ages.set(
+      connection,
+      setTimeout(() => connection.end(status.UNAVAILABLE, 'the stream is old: open another one'), maxAgeMs),
+    );
+    log.debug({ event: 'stream-opened', streamId: connection.stream.id, peer: call.getPeer() });
+  }
+
+  // grpc-js would write lines of its own to standard error about what reaches us as an error anyway.
+  setLogVerbosity(logVerbosity.NONE);
+  const server = new Server(channelOptions);
+  server.addService(adsMethods, {
+    DeltaAggregatedResources: accept,
+    StreamAggregatedResources: (call: ServerDuplexStream<Buffer, Buffer>) => {
+      const details = 'state-of-the-world ADS is not served: set api_type DELTA_GRPC';
+      call.emit('error', { code: status.UNIMPLEMENTED, details });
+    },
+  });
+  const credentials = options.credentials ?? ServerCredentials.createInsecure();
+  const port = await bind(server, options.listen, credentials);
+  hub.onWork(() => {
+    turn ??= setImmediate(work);
+  });
+  log.info({ event: 'xds-listening', host: options.listen.host, port });
+
+  return {
+    port,
+    get connections() {
+      return connections.size;
+    },
+    async close({ graceMs = defaultGraceMs } = {}) {
+      closing = true;
+      const stopped = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      for (const connection of [...connections.values()]) {
+        connection.end(status.UNAVAILABLE, 'the controller is stopping');
+      }
+      const forced = setTimeout(() => server.forceShutdown(), graceMs);
+      await stopped;
+      clearTimeout(forced);
+      clearTimeout(timer);
+      for (const timeout of ages.values()) clearTimeout(timeout);
+      if (turn !== undefined) clearImmediate(turn);
+      hub.onWork(() => {});
+      report();
+    },
+  };
+}
+
+function bind(server: Server, listen: XdsServerOptions['listen'], credentials: ServerCredentials): Promise<number> {
+  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
+  return new Promise((resolve, reject) => {
+    server.bindAsync(`${host}:${listen.port}`, credentials, (cause, port) => {
+      if (cause === null) resolve(port);
+      else reject(new Error(`listening for xDS on ${host}:${listen.port}: ${cause.message}`, { cause }));
+    });
+  });
+}
