@@ -1,15 +1,16 @@
 import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Failure, Index, Members, Rows, Table, World } from './collection.ts';
-import { noMembers, overlaidMembers } from './members.ts';
-import { Cell, type Node, noCells, readersOf } from './node.ts';
-
-/** What a kernel and its forks have in common. */
-export interface Base {
-  readonly nodes: readonly Node[];
-  readonly resolve: (collection: Collection) => Node;
-  /** Number of forks adopted: tells whether a fork's world still is the world. */
-  adoptions: number;
-}
+import {
+  asMembers,
+  eachMember,
+  hasMember,
+  type MemberSet,
+  memberCount,
+  overlaidMembers,
+  withMember,
+  withoutMember,
+} from './members.ts';
+import { type Base, Cell, type Node, noCells, nodeOf, readersOf } from './node.ts';
 
 /** A key that this fork has touched, or read while absent. Stands in front of its cell, which it leaves as it is. */
 export class Entry {
@@ -21,8 +22,8 @@ export class Entry {
   /** Undefined: not computed here, the adopted edges hold. */
   reads: readonly Cell[] | undefined = undefined;
   /** Of an index: the difference to the adopted set. */
-  added: Set<string> | undefined = undefined;
-  removed: Set<string> | undefined = undefined;
+  added: MemberSet = undefined;
+  removed: MemberSet = undefined;
   /** Changed in this round and not yet passed on. */
   queued = false;
 
@@ -34,13 +35,13 @@ export class Entry {
   }
 
   get members(): Members {
-    return overlaidMembers(membersOf(this.cell), this.added ?? noMembers, this.removed ?? noMembers);
+    return overlaidMembers(adoptedMembers(this.cell), this.added, this.removed);
   }
 
   /** Whether the key exists in the fork: it has a row, or at least one member. */
   get present(): boolean {
     if (this.cell.of.sort !== 'index') return this.value !== undefined;
-    return membersOf(this.cell).size + (this.added?.size ?? 0) > (this.removed?.size ?? 0);
+    return memberCount(adoptedMembers(this.cell)) + memberCount(this.added) > memberCount(this.removed);
   }
 }
 
@@ -189,8 +190,8 @@ export class Fork implements World {
   indexChanges(index: Index): IndexChange[] {
     const found: IndexChange[] = [];
     for (const [key, entry] of this.overlays[this.#resolve(index).order] ?? []) {
-      const added = [...(entry.added ?? [])];
-      const removed = [...(entry.removed ?? [])];
+      const added = [...eachMember(entry.added)];
+      const removed = [...eachMember(entry.removed)];
       if (added.length > 0 || removed.length > 0) found.push({ key, added, removed });
     }
     return found;
@@ -216,7 +217,7 @@ export class Fork implements World {
 
   #resolve(collection: Collection): Node {
     this.#checkBase();
-    return this.#base.resolve(collection);
+    return nodeOf(this.#base, collection);
   }
 
   #set<R>(table: Table<R>, key: string, row: R | undefined): void {
@@ -295,9 +296,13 @@ export class Fork implements World {
     return entry === undefined ? node.cells.get(key)?.value : entry.value;
   }
 
-  #has(node: Node, key: string): boolean {
-    const entry = this.overlays[node.order]?.get(key);
-    return entry === undefined ? node.cells.get(key)?.value !== undefined : entry.present;
+  /** Whether any of the node's sources has the key. */
+  #hasSource({ sources }: Node, key: string): boolean {
+    for (const source of sources) {
+      const entry = this.overlays[source.order]?.get(key);
+      if (entry === undefined ? source.cells.get(key)?.value !== undefined : entry.present) return true;
+    }
+    return false;
   }
 
   /** Takes the row unless it says what stands there; back at what is adopted it is that row again, so that no change is told. */
@@ -350,7 +355,7 @@ export class Fork implements World {
     const entry = this.#entry(node, key);
     let failure: Error | undefined;
     this.#readCount = 0;
-    if (node.sources.some((source) => this.#has(source, key))) {
+    if (this.#hasSource(node, key)) {
       this.#reader = node;
       computations += 1;
       this.#run = computations;
@@ -397,23 +402,20 @@ export class Fork implements World {
     if (after.length === before.length && after.every((name, at) => name === before[at])) return;
     if (produced === undefined) this.produced[node.order] = new Map([[key, after]]);
     else produced.set(key, after);
-    for (const name of before) if (!after.includes(name)) this.#withdraw(this.#entry(node, name), key);
-    for (const name of after) if (!before.includes(name)) this.#enter(this.#entry(node, name), key);
+    const left = new Set(before);
+    for (const name of after) if (!left.delete(name)) this.#enter(this.#entry(node, name), key);
+    for (const name of left) this.#withdraw(this.#entry(node, name), key);
   }
 
   #enter(entry: Entry, member: string): void {
-    if (!entry.removed?.delete(member)) {
-      entry.added ??= new Set();
-      entry.added.add(member);
-    }
+    if (hasMember(entry.removed, member)) entry.removed = withoutMember(entry.removed, member);
+    else entry.added = withMember(entry.added, member);
     this.#queue(entry);
   }
 
   #withdraw(entry: Entry, member: string): void {
-    if (!entry.added?.delete(member)) {
-      entry.removed ??= new Set();
-      entry.removed.add(member);
-    }
+    if (hasMember(entry.added, member)) entry.added = withoutMember(entry.added, member);
+    else entry.removed = withMember(entry.removed, member);
     this.#queue(entry);
   }
 
@@ -432,7 +434,7 @@ export class Fork implements World {
   readonly #read = (collection: Collection, key: string): unknown => {
     const reader = this.#reader;
     if (reader === undefined) throw new InvariantError('read was kept and called after its derivation had ended');
-    const node = this.#base.resolve(collection);
+    const node = nodeOf(this.#base, collection);
     if (node.order >= reader.order)
       throw new InvariantError(`${reader.name} reads ${node.name}, which is not declared before it`);
     let entry = this.overlays[node.order]?.get(key);
@@ -456,7 +458,11 @@ const noEntries: readonly Entry[] = [];
 const nothingToDo: Iterator<undefined> = { next: () => ({ done: true, value: undefined }) };
 
 export function membersOf(cell: Cell | undefined): Members {
-  return (cell?.value as Set<string> | undefined) ?? noMembers;
+  return asMembers(cell?.value as MemberSet);
+}
+
+function adoptedMembers(cell: Cell): MemberSet {
+  return cell.value as MemberSet;
 }
 
 function distinct(names: Iterable<string>): readonly string[] {

@@ -1,7 +1,8 @@
 import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, World } from './collection.ts';
-import { type Base, type Entry, Fork, membersOf } from './fork.ts';
-import { addReader, type Cell, dropReader, Node } from './node.ts';
+import { type Entry, Fork, membersOf } from './fork.ts';
+import { eachMember, type MemberSet, withMember, withoutMember } from './members.ts';
+import { addReader, type Base, type Cell, dropReader, Node, nodeOf } from './node.ts';
 
 interface Declaration {
   readonly source?: Collection | readonly Collection[];
@@ -16,13 +17,8 @@ interface Declaration {
  */
 export class Kernel implements World {
   readonly #nodes: Node[] = [];
-  readonly #byHandle = new WeakMap<Collection, Node>();
-  readonly #base: Base;
+  readonly #base: Base = { nodes: this.#nodes, adoptions: 0 };
   #closed = false;
-
-  constructor() {
-    this.#base = { nodes: this.#nodes, resolve: this.#resolve, adoptions: 0 };
-  }
 
   table<R>(name: string, options: { same?: (before: R, after: R) => boolean } = {}): Table<R> {
     return this.#declare({ sort: 'table', name }, options);
@@ -85,15 +81,15 @@ export class Kernel implements World {
   }
 
   get<R>(rows: Rows<R>, key: string): R | undefined {
-    return this.#resolve(rows).cells.get(key)?.value as R | undefined;
+    return nodeOf(this.#base, rows).cells.get(key)?.value as R | undefined;
   }
 
   members(index: Index, key: string): Members {
-    return membersOf(this.#resolve(index).cells.get(key));
+    return membersOf(nodeOf(this.#base, index).cells.get(key));
   }
 
   *keys(collection: Collection): Iterable<string> {
-    for (const cell of this.#resolve(collection).cells.values()) if (cell.value !== undefined) yield cell.key;
+    for (const cell of nodeOf(this.#base, collection).cells.values()) if (cell.value !== undefined) yield cell.key;
   }
 
   failures(): Failure[] {
@@ -107,22 +103,14 @@ export class Kernel implements World {
     return this.#nodes.reduce((sum, node) => sum + node.cells.size, 0);
   }
 
-  readonly #resolve = (collection: Collection): Node => {
-    const node = this.#byHandle.get(collection);
-    if (node === undefined) throw new InvariantError(`${collection.name} belongs to another kernel`);
-    return node;
-  };
-
   #declare<C extends Collection>(handle: { sort: C['sort']; name: string }, { source = [], ...rest }: Declaration): C {
     if (this.#closed) throw new InvariantError(`${handle.name} is declared after the first fork`);
     if (this.#nodes.some((node) => node.name === handle.name))
       throw new InvariantError(`${handle.name} is declared twice`);
-    const sources = [source].flat().map(this.#resolve);
-    const node = new Node({ ...handle, order: this.#nodes.length, sources, ...rest });
-    const collection = Object.freeze(handle) as unknown as C;
+    const sources = [source].flat().map((one) => nodeOf(this.#base, one));
+    const node = new Node({ ...handle, base: this.#base, order: this.#nodes.length, sources, ...rest });
     this.#nodes.push(node);
-    this.#byHandle.set(collection, node);
-    return collection;
+    return node as Collection as C;
   }
 }
 
@@ -130,20 +118,18 @@ function adoptValue(entry: Entry): void {
   const { cell, added, removed } = entry;
   if (cell.of.sort !== 'index') {
     cell.value = entry.value;
-    return;
-  }
-  const members = cell.value as Set<string> | undefined;
-  if (members === undefined) {
+  } else if (cell.value === undefined) {
     // The fork is spent: its set can be the adopted one.
-    cell.value = added?.size ? added : undefined;
-    return;
+    cell.value = added;
+  } else {
+    let members = cell.value as MemberSet;
+    for (const member of eachMember(removed)) members = withoutMember(members, member);
+    for (const member of eachMember(added)) members = withMember(members, member);
+    cell.value = members;
   }
-  for (const member of removed ?? []) members.delete(member);
-  for (const member of added ?? []) members.add(member);
-  if (members.size === 0) cell.value = undefined;
 }
 
-/** Gives a cell its new edges; what it no longer reads is put on `loose`, since nothing may be left to hold it. */
+/** Gives a cell its new edges; what it read before is put on `loose`, since nothing may be left to hold it. */
 function adoptEdges(cell: Cell, after: readonly Cell[], loose: Cell[]): void {
   const before = cell.reads;
   if (after === before) return;
@@ -157,13 +143,9 @@ function adoptEdges(cell: Cell, after: readonly Cell[], loose: Cell[]): void {
     beforeEnd -= 1;
     afterEnd -= 1;
   }
-  if (beforeEnd > start) {
-    const kept = new Set(after.slice(start, afterEnd));
-    for (const read of before.slice(start, beforeEnd)) {
-      if (kept.has(read)) continue;
-      dropReader(read, cell);
-      loose.push(read);
-    }
+  for (let at = start; at < beforeEnd; at += 1) {
+    dropReader(before[at] as Cell, cell);
+    loose.push(before[at] as Cell);
   }
   for (let at = start; at < afterEnd; at += 1) addReader(after[at] as Cell, cell);
 }

@@ -8,7 +8,7 @@ import type { Collection } from './collection.ts';
 export class Cell {
   readonly key: string;
   readonly of: Node;
-  /** A row, or the `Set` of an index key; undefined where absent. */
+  /** A row, or the `MemberSet` of an index key; undefined where absent. */
   value: unknown = undefined;
   reads: readonly Cell[] = noCells;
   readers: Readers = undefined;
@@ -77,8 +77,27 @@ type Compute = (read: never, key: string) => unknown;
 type KeysOf = (row: never, key: string) => Iterable<string>;
 type Same = (before: never, after: never) => boolean;
 
-/** What stands behind the handle of a collection: one for each that is declared, for ever. */
+/** What the nodes of one kernel and its forks have in common. */
+export interface Base {
+  /** In the order of declaration, which is the order of computation. */
+  readonly nodes: readonly Node[];
+  /** Number of forks adopted: tells whether a fork's world still is the world. */
+  adoptions: number;
+}
+
+/** The node of a handle. Throws `InvariantError` when it is one of another kernel. */
+export function nodeOf(base: Base, collection: Collection): Node {
+  const node = collection as Node;
+  if (node.base !== base) throw new InvariantError(`${collection.name} belongs to another kernel`);
+  return node;
+}
+
+/**
+ * A collection: one for each that is declared, for ever. The handle that a declaration gives is the node itself, seen
+ * through a type that shows its name only, so that a read need not look it up.
+ */
 export class Node {
+  readonly base: Base;
   readonly cells = new Map<string, Cell>();
   /** Of an index: the keys that each source row stands under. */
   readonly produced = new Map<string, readonly string[]>();
@@ -88,7 +107,7 @@ export class Node {
   readonly dependents: Node[] = [];
   readonly sort: Collection['sort'];
   readonly name: string;
-  /** Place in the order of declaration, which is the order of computation. */
+  /** Place in `base.nodes`. */
   readonly order: number;
   /** What its keys come from; keys are unique over all of them. */
   readonly sources: readonly Node[];
@@ -97,6 +116,7 @@ export class Node {
   readonly #same: (before: unknown, after: unknown) => boolean;
 
   constructor(options: {
+    base: Base;
     sort: Collection['sort'];
     name: string;
     order: number;
@@ -105,6 +125,7 @@ export class Node {
     keysOf?: KeysOf | undefined;
     same?: Same | undefined;
   }) {
+    this.base = options.base;
     this.sort = options.sort;
     this.name = options.name;
     this.order = options.order;

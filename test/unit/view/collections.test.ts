@@ -215,6 +215,28 @@ describe('same', () => {
   });
 });
 
+describe('a derivation that does not read the row of its source', () => {
+  it('is computed when the key comes, and not when the row changes', () => {
+    const kernel = new Kernel();
+    const rows = kernel.table<number>('rows');
+    const names = kernel.derive('names', rows, (_, key) => `name of ${key}`);
+    const nothing = kernel.derive('nothing', rows, () => undefined);
+    commit(kernel, (fork) => fork.put(rows, 'a', 1));
+    const fork = kernel.fork();
+    fork.put(rows, 'a', 2);
+    fork.put(rows, 'b', 2);
+    fork.settleNow();
+    expect(fork.changes(names)).toEqual([{ key: 'b', before: undefined, after: 'name of b' }]);
+    expect(fork.computed.get('names')).toBe(1);
+    kernel.adopt(fork);
+    commit(kernel, (last) => {
+      last.remove(rows, 'a');
+      last.remove(rows, 'b');
+    });
+    expect([...kernel.keys(names), ...kernel.keys(nothing), kernel.cells]).toEqual([0]);
+  });
+});
+
 describe('declaring', () => {
   it('refuses a collection after the first fork', () => {
     const kernel = new Kernel();
