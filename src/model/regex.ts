@@ -35,9 +35,12 @@ export function inspectRegex(text: string): Result<RegexFacts, string> {
 interface Part {
   readonly program: number;
   readonly repeats: number;
+  /** A place between characters, such as `^` or `\b`: there is nothing to repeat in it. */
+  readonly isBorder?: true;
 }
 
 const emptyPart: Part = { program: 1, repeats: 1 };
+const border: Part = { ...emptyPart, isBorder: true };
 
 /** What RE2 puts around every program: the search for a start, the match, the failure. */
 const programOverhead = 5;
@@ -91,8 +94,10 @@ class RegexReader {
   }
 
   #repetition(atom: Part): Part {
+    const start = this.#at;
     const counts = this.#counts();
     if (counts === undefined) return atom;
+    if (atom.isBorder) return this.#fail(`\`${this.#text[start]}\` has nothing before it to repeat`, start);
     this.#take('?');
     if (this.#counts() !== undefined) this.#fail('two repetitions in a row; put the first into a group');
     const [min, max] = counts;
@@ -130,6 +135,9 @@ class RegexReader {
         return this.#class(start);
       case '\\':
         return this.#escape(start);
+      case '^':
+      case '$':
+        return border;
       case '.':
         return { program: anyCharacterProgram, repeats: 1 };
       default:
@@ -241,7 +249,7 @@ class RegexReader {
     const escaped = this.#peek();
     if (/^[bBAz]$/.test(escaped)) {
       this.#at++;
-      return emptyPart;
+      return border;
     }
     if (escaped === 'Q') return this.#quotation();
     const code = this.#escapedCode(start);
