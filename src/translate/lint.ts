@@ -57,12 +57,13 @@ const nouns: Record<TypeUrl, string> = {
   [typeUrls.route]: 'route table',
 };
 
-interface Use {
+/** A name that a resource needs to be there. */
+export interface Use {
   readonly type: TypeUrl;
   readonly name: string;
 }
 
-function usesOf(resource: Resource): Use[] {
+export function usesOf(resource: Resource): Use[] {
   switch (resource.type) {
     case typeUrls.cluster:
       return usesOfCluster(resource);

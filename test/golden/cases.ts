@@ -24,6 +24,7 @@ import {
 import { HttpProtocolOptionsSchema } from '../../src/gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js';
 import { ResourceSchema } from '../../src/gen/envoy/service/discovery/v3/discovery_pb.js';
 import type { DraftObject } from '../../src/model/index.ts';
+import type { TranslationOptions } from '../../src/translate/index.ts';
 import { type Resource, typeUrls } from '../../src/xds/index.ts';
 import { createWorld, keyOf, objectsOf, type World } from '../support/world.ts';
 
@@ -39,8 +40,8 @@ export function readCase(name: string): DraftObject[] {
 }
 
 /** A world in which the objects of the case were written one after the other. */
-export function worldOf(name: string): World {
-  const world = createWorld();
+export function worldOf(name: string, options: TranslationOptions = {}): World {
+  const world = createWorld(options);
   for (const object of readCase(name)) world.apply(object);
   return world;
 }
