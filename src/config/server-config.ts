@@ -127,6 +127,11 @@ export function splitHostPort(text: string): HostPort | undefined {
   return host === undefined || port > 65535 ? undefined : { host, port };
 }
 
+/** The other way round. */
+export function joinHostPort(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
 function parseListen(value: unknown): Result<string, string> {
   const split = typeof value === 'string' ? splitHostPort(value) : undefined;
   if (typeof value !== 'string' || split === undefined) return err('must be host:port, for instance 127.0.0.1:7600 or [::1]:7600');

@@ -27,11 +27,12 @@ export interface NodeStatus {
   readonly record: NodeRecord;
   readonly types: readonly {
     readonly type: string;
+    /** Revision of the configuration in the last response sent, and in the last one acknowledged. */
     readonly sent: number;
     readonly acked: number;
+    /** Resources acknowledged, and refused. */
+    readonly resources: number;
     readonly nack: number;
-    /** Revision of the configuration that the proxy has acknowledged all of; absent while nothing is. */
-    readonly version?: string;
   }[];
   readonly delivery: Delivery | undefined;
 }

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
+import { parseServerConfig, type ServerConfig, serverFields } from '../config/index.ts';
+import { createLogger } from '../telemetry/log.ts';
+
+/** Exit codes as everywhere in the command line: what the user got wrong, and what failed. */
+const usageCode = 2;
+const failureCode = 1;
+
+/** `fairway server`: runs until it is told to stop. Resolves with the exit code. */
+export async function run(argv: readonly string[]): Promise<number> {
+  const loaded = await loadConfig(argv).catch((error: unknown) => [error instanceof Error ? error.message : String(error)]);
+  if (Array.isArray(loaded)) {
+    for (const line of loaded) process.stderr.write(`fairway server: ${line}\n`);
+    return usageCode;
+  }
+  if (loaded === 'help') {
+    process.stdout.write(help());
+    return 0;
+  }
+  if (loaded.print) {
+    process.stdout.write(`${JSON.stringify(loaded.config, undefined, 2)}\n`);
+    return 0;
+  }
+  return serve(loaded.config);
+}
+
+async function serve(config: ServerConfig): Promise<number> {
+  const log = createLogger({ level: config.logLevel });
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
+  const { startServer } = await import('./server.ts');
+  const onFailure = (error: Error): void => {
+    log.fatal({ event: 'store_failed', err: error });
+    stop(failureCode);
+  };
+  try {
+    const server = await startServer({ config, log, onFailure });
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
+    const code = await stopped;
+    await server.close();
+    log.info({ event: 'server_stopped' });
+    return code;
+  } catch (error) {
+    log.fatal({ event: 'server_failed', err: error });
+    process.stderr.write(`fairway server: ${error instanceof Error ? error.message : String(error)}\n`);
+    return failureCode;
+  }
+}
+
+type Loaded = { readonly config: ServerConfig; readonly print: boolean } | 'help';
+
+/** The configuration, or the lines that say what is wrong with it. */
+async function loadConfig(argv: readonly string[]): Promise<Loaded | string[]> {
+  const options = Object.fromEntries(
+    Object.values(serverFields).map(({ flag }) => [flag.slice(2), { type: flag === '--insecure' ? 'boolean' : 'string' } as const]),
+  );
+  const { values } = parseArgs({
+    args: [...argv],
+    options: { ...options, config: { type: 'string' }, 'print-config': { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    strict: true,
+  });
+  if (values['help'] === true) return 'help';
+  const path = values['config'] ?? process.env['FAIRWAY_CONFIG'];
+  const file = typeof path === 'string' ? parse(await readFile(path, 'utf8'), { maxAliasCount: 0 }) : undefined;
+  const given: Readonly<Record<string, unknown>> = values;
+  const flags = Object.fromEntries(Object.entries(serverFields).map(([field, { flag }]) => [field, given[flag.slice(2)]]));
+  const config = parseServerConfig({ file, env: process.env, flags });
+  if (!config.ok) return config.error.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`));
+  return { config: config.value, print: values['print-config'] === true };
+}
+
+function help(): string {
+  const rows = Object.values(serverFields).map(({ flag, env, help: text }) => `  ${flag.padEnd(16)}${text} (${env})`);
+  return [
+    'Usage: fairway server [options]',
+    '',
+    'Runs a controller: REST API, store and xDS.',
+    '',
+    ...rows,
+    '  --config        YAML file with the same fields (FAIRWAY_CONFIG)',
+    '  --print-config  print the configuration as it would be, and end',
+    '',
+  ].join('\n');
+}

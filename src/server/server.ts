@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
+import type { ServerConfig } from '../config/index.ts';
+import { joinHostPort, splitHostPort } from '../config/index.ts';
+import { createApi } from '../api/index.ts';
+import { type Adoption, createChanges, createMirror, createPinner, createTransitionWriter, createWorld } from '../control/index.ts';
+import { backoffMs } from '../lib/backoff.ts';
+import { InvariantError } from '../lib/errors.ts';
+import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
+import { draftsOf } from '../status/index.ts';
+import { createMemoryStore, openSqliteStore, type Store } from '../store/index.ts';
+import type { Logger } from '../telemetry/log.ts';
+import { createMetrics } from '../telemetry/metrics.ts';
+import type { RawPatch } from '../translate/index.ts';
+import type { Budget } from '../view/index.ts';
+import { createHub } from '../xds/index.ts';
+import { createXdsServer } from '../xds/io/index.ts';
+import { createDeliveries } from './deliveries.ts';
+import { prepareStore } from './first-start.ts';
+import { createPorts } from './ports.ts';
+import { createStatusSources } from './sources.ts';
+import { createProgressFeed } from './xds-feed.ts';
+
+/** A running server. */
+export interface Server {
+  /** Where REST and xDS are reached, `host:port`, with the ports that were taken. */
+  readonly address: string;
+  readonly xdsAddress: string;
+  /** Stops taking requests, ends the streams so that proxies look for another controller, and closes the store. */
+  close(): Promise<void>;
+}
+
+export interface ServerOptions {
+  readonly config: ServerConfig;
+  readonly log: Logger;
+  /** The store to use instead of the configured one; closed with the server. */
+  readonly store?: Store;
+  /** Called when the server cannot go on: its store has failed. */
+  readonly onFailure?: (error: Error) => void;
+  /** For tests: changes Envoy's messages before they are encoded, to make what a proxy refuses. */
+  readonly rawPatch?: RawPatch;
+}
+
+/** Work of the View on the event loop is cut into slices of this length. */
+const sliceMs = 4;
+
+const sweepMs = 5_000;
+
+/**
+ * Builds the rooms and hands each what it needs of the others. The order of start: store, first build, then doors; a
+ * server that answers has a complete picture. The order of stop is the other way round.
+ */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { config, log } = options;
+  const newId = (): string => randomUUID();
+  const now = (): number => Date.now();
+  const budget: Budget = { sliceMs, now: () => performance.now(), pause: () => pause() };
+  const metrics = createMetrics();
+  const replica = hostname();
+
+  const store = options.store ?? (await openStore(config, options.onFailure));
+  const closers: (() => Promise<unknown>)[] = [() => store.close()];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.toReversed()) await closer();
+    closers.length = 0;
+  };
+  try {
+    await prepareStore(store, { newId, now });
+    const world = createWorld(options.rawPatch === undefined ? {} : { rawPatch: options.rawPatch });
+    const changes = createChanges();
+    const unready = new Set<string>();
+    let onAdopted: (adoption: Adoption) => void = () => undefined;
+    const mirror = createMirror({
+      world,
+      store,
+      budget,
+      log: log.child({ room: 'control' }),
+      onAdopted: (adoption) => onAdopted(adoption),
+      retry: (attempt, signal) => sleep(backoffMs(attempt, { baseMs: 50, maxMs: 5_000, random: Math.random() }), undefined, { signal }),
+    });
+    let first: Adoption | undefined;
+    onAdopted = (adoption) => {
+      first = adoption;
+      changes.add(adoption);
+    };
+    await mirror.start();
+    closers.push(() => mirror.close());
+    if (first === undefined) throw new InvariantError('the first build was not adopted');
+
+    const convictions = [...mirror.records.rejections.values()].filter(({ scope }) => scope === 'convicted');
+    const hub = createHub({ random: Math.random, identifier: `fairway/${replica}`, convictions });
+    const deliveries = createDeliveries(hub, nodeName);
+    const sources = createStatusSources(mirror, deliveries);
+    const roomLog = log.child({ room: 'observe' });
+    const nodes = createNodeObserver({ store, newId, log: roomLog });
+    const refusals = createRefusalObserver({ store, newId, log: roomLog });
+    const transitions = createTransitionWriter({
+      mirror,
+      store,
+      conditions: (key, object) => draftsOf(key, object, sources, now()).drafts,
+      now,
+      newId,
+      pause: budget.pause,
+      log: log.child({ room: 'control' }),
+    });
+    const pinner = createPinner({
+      mirror,
+      store,
+      accepted: (key, object) => draftsOf(key, object, sources, now()).drafts.some(({ type, status }) => type === 'Programmed' && status === 'True'),
+      newId,
+      log: log.child({ room: 'control' }),
+    });
+    nodes.reset(mirror.records.nodes, now());
+    refusals.reset(mirror.records.rejections);
+
+    const feed = createProgressFeed({
+      deliveries,
+      nodes,
+      refusals,
+      metrics,
+      log: log.child({ room: 'xds' }),
+      onProgress: () => {
+        transitions.progressed();
+        pinner.nudge();
+      },
+      onProxies: () => transitions.touchAll(),
+    });
+    onAdopted = (adoption) => {
+      metrics.viewRevision.set(adoption.revision);
+      hub.commit(adoption.commit);
+      deliveries.tableChanged();
+      changes.add(adoption);
+      transitions.touch(adoption.touched);
+      pinner.nudge();
+    };
+    hub.commit(first.commit);
+    transitions.touchAll();
+    closers.push(() => transitions.close(), () => pinner.close(), () => nodes.close(), () => refusals.close());
+
+    const xdsListen = listenOn(config.xdsListen);
+    const xdsLog = log.child({ room: 'xds' });
+    const xds = await createXdsServer({ hub, log: xdsLog, listen: xdsListen, clock: now, random: Math.random, onProgress: feed });
+    const xdsAddress = joinHostPort(xdsListen.host, xds.port);
+    closers.push(() => xds.close());
+    const sweeping = setInterval(() => {
+      if (deliveries.sweep(now())) transitions.touchAll();
+    }, sweepMs);
+    sweeping.unref();
+    closers.push(async () => clearInterval(sweeping));
+
+    const ports = createPorts({ mirror, changes, deliveries, sources, table: hub.table, budget, now, replica });
+    const api = createApi({
+      store,
+      ports: {
+        ...ports,
+        unready: () => [...unready],
+        metrics: () => metrics.registry.metrics(),
+        metricsContentType: metrics.registry.contentType,
+      },
+      clock: now,
+      newId,
+      log: log.child({ room: 'api' }),
+    });
+    closers.push(() => api.close());
+    closers.push(async () => unready.add('the server is stopping'));
+    const { host, port } = listenOn(config.listen);
+    const url = new URL(await api.listen({ host, port }));
+    log.info({ event: 'server_ready', address: url.host, xdsAddress, revision: mirror.revision });
+    return { address: url.host, xdsAddress, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function listenOn(text: string): { host: string; port: number } {
+  const split = splitHostPort(text);
+  if (split === undefined) throw new InvariantError(`${text} was not checked as host:port`);
+  return split;
+}
+
+function openStore(config: ServerConfig, onFailure: ((error: Error) => void) | undefined): Promise<Store> {
+  if (config.store === 'memory') return Promise.resolve(createMemoryStore());
+  return openSqliteStore({ folder: config.data, ...(onFailure === undefined ? {} : { onFailure }) });
+}

@@ -1,0 +1,76 @@
+import type { RefusalObserver } from '../observe/index.ts';
+import type { NodeObserver } from '../observe/index.ts';
+import { nodeName } from '../observe/index.ts';
+import type { Suspect } from '../status/index.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Part, Progress } from '../xds/index.ts';
+import type { Deliveries } from './deliveries.ts';
+
+export interface ProgressSinks {
+  readonly deliveries: Deliveries;
+  readonly nodes: NodeObserver;
+  readonly refusals: RefusalObserver;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Proxies acknowledged or refused something. */
+  readonly onProgress: () => void;
+  /** Proxies came, went or were filled. */
+  readonly onProxies: () => void;
+}
+
+/** Hands what proxies made of their configuration to those who record it. */
+export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Progress[]) => void {
+  const { deliveries, nodes, refusals, metrics, log } = sinks;
+
+  function take(event: Progress): void {
+    switch (event.kind) {
+      case 'opened':
+        metrics.streams.inc();
+        log.info({ event: 'proxy_connected', nodeId: event.nodeId, fleet: event.node.cluster, peer: event.peer, version: event.node.version });
+        nodes.connected({ nodeId: event.nodeId, fleet: event.node.cluster, version: event.node.version }, event.at);
+        return;
+      case 'closed':
+        metrics.streams.dec();
+        log.info({ event: 'proxy_disconnected', nodeId: event.nodeId });
+        nodes.disconnected(event.nodeId, event.at);
+        return;
+      case 'rejected': {
+        const { type, name, hash, words, scope, parts, good } = event;
+        metrics.rejections.inc({ type: shortType(type), scope });
+        log.warn({ event: 'resource_rejected', nodeId: event.nodeId, type, name, scope, words });
+        refusals.refused({ node: nodeName(event.nodeId), type, name, hash, words, scope, suspects: suspectsOf(parts, good) }, event.at);
+        return;
+      }
+      case 'stalled':
+        metrics.stalls.inc({ reason: event.reason });
+        log.warn({ event: 'proxy_stalled', nodeId: event.nodeId, reason: event.reason, type: event.type, names: event.names, missing: event.missing });
+        return;
+      case 'acquitted':
+        log.info({ event: 'resource_acquitted', type: event.type, name: event.name });
+        return;
+      default:
+    }
+  }
+
+  return (progress) => {
+    if (progress.length === 0) return;
+    deliveries.observe(progress);
+    for (const event of progress) take(event);
+    sinks.onProgress();
+    if (progress.some(({ kind }) => kind === 'opened' || kind === 'closed' || kind === 'filled')) sinks.onProxies();
+  };
+}
+
+/** The objects to blame, each with its generation in the refused form and in the last accepted one. */
+function suspectsOf(parts: readonly Part[], good: readonly Part[]): Suspect[] {
+  const accepted = new Map(good.map(({ unit, generation }) => [unit, generation]));
+  const suspects = new Map<string, Suspect>();
+  for (const { unit, generation } of parts) suspects.set(unit, { unit, refused: generation, good: accepted.get(unit) ?? null });
+  return [...suspects.values()];
+}
+
+/** `Cluster` of `type.googleapis.com/envoy.config.cluster.v3.Cluster`. */
+function shortType(type: string): string {
+  return type.slice(type.lastIndexOf('.') + 1);
+}
