@@ -27,7 +27,6 @@ export {
 } from './backend-pool.ts';
 export type { CertificateSpec } from './certificate.ts';
 export { type FleetSpec, fleetDrainTimeoutMs } from './fleet.ts';
-export { canonicalHost, coversHost } from './host.ts';
 export { type Kind, type KindNames, kindNames, namesOfKinds } from './kind.ts';
 export {
   apiVersion,
@@ -52,7 +51,7 @@ export {
 export { type ManifestOptions, parseManifest } from './manifest.ts';
 export type { Condition, Metadata, ObjectKey } from './meta.ts';
 export type { NodeSpec } from './node.ts';
-export { conditionSchema, globalMetadataSchema, metadataSchema, objectSchema, statusSchema } from './object-schema.ts';
+export { conditionSchema, objectSchema } from './object-schema.ts';
 export { type ParseContext, parseObject } from './parse.ts';
 export { allowsScope, defaultScope, objectKey, parseObjectKey, pointerTo, type Reference, resolveRef } from './ref.ts';
 export { maxRegexProgram } from './regex.ts';

@@ -42,8 +42,8 @@ const scopeProperty = {
 };
 
 /** Of `metadata`, for kinds with a scope and for global ones. */
-export const metadataSchema = Closed({ ...metadataProperties, ...scopeProperty });
-export const globalMetadataSchema = Closed(metadataProperties);
+const metadataSchema = Closed({ ...metadataProperties, ...scopeProperty });
+const globalMetadataSchema = Closed(metadataProperties);
 
 export const conditionSchema = Closed({
   type: Type.String({ description: 'What it is about, for instance Programmed.' }),
@@ -55,7 +55,7 @@ export const conditionSchema = Closed({
 });
 
 /** Generic: kinds add fields of their own. */
-export const statusSchema = Type.Object(
+const statusSchema = Type.Object(
   {
     observedGeneration: Type.Integer({ description: 'Generation of the spec that it speaks of.' }),
     conditions: Type.Array(conditionSchema),

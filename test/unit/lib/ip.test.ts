@@ -54,7 +54,10 @@ test('any address survives being written and read', () => {
     // Addresses with runs of zeros.
     fc
       .array(fc.constantFrom(0n, 0n, 1n, 0xffffn), { minLength: 8, maxLength: 8 })
-      .map((groups) => ({ family: 6 as const, value: groups.reduce((value, group) => (value << 16n) | group, 0n) })),
+      .map((groups) => ({
+        family: 6 as const,
+        value: groups.reduce<bigint>((value, group) => (value << 16n) | group, 0n),
+      })),
   );
   fc.assert(
     fc.property(ip, (address) => {

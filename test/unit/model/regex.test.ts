@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { inspectRegex } from '../../../src/model/regex.ts';
+import { inspectRegex, maxRegexProgram } from '../../../src/model/regex.ts';
 
 describe('accepted, as RE2 does', () => {
   test.each<[string, number]>([
@@ -78,4 +79,10 @@ describe('refused, with the place', () => {
     const result = inspectRegex(text);
     expect(result.ok ? 'accepted' : result.error).toMatch(want);
   });
+});
+
+test('the bootstrap lets Envoy take what is accepted here', () => {
+  const bootstrap = readFileSync(new URL('../../../envoy/bootstrap/proxy.yaml', import.meta.url), 'utf8');
+  const level = /re2: \{ max_program_size: \{ error_level: ([0-9]+)/.exec(bootstrap)?.[1];
+  expect(Number(level)).toBeGreaterThanOrEqual(maxRegexProgram);
 });
