@@ -54,7 +54,6 @@ export type { NodeSpec } from './node.ts';
 export { conditionSchema, objectSchema } from './object-schema.ts';
 export { type ParseContext, parseObject } from './parse.ts';
 export { allowsScope, defaultScope, objectKey, parseObjectKey, pointerTo, type Reference, resolveRef } from './ref.ts';
-export { maxRegexProgram } from './regex.ts';
 export type { Attachment, RouteSpec } from './route.ts';
 export {
   type Action,
