@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { kindNames } from '../../model/kind.ts';
+import { firstFault } from '../columns.ts';
+import { exitCodes } from '../failure.ts';
+import { singular } from '../kind-words.ts';
+import { listObjects } from '../objects.ts';
+import { count, oneLine } from '../output/text.ts';
+import type { Session } from '../session.ts';
+import type { WireObject, WireProxy } from '../wire.ts';
+
+export function define(command: Command, session: Session): void {
+  command.action(() => status(session));
+}
+
+/** So many faults are named; `fairway get` has the rest. */
+const maxNamed = 20;
+
+async function status(session: Session): Promise<void> {
+  const { io, paint } = session;
+  const client = await session.client();
+  const ready = await client.probe('/readyz');
+  const line = (label: string, value: string) => io.out.write(`${paint('faint', `${label}:`.padEnd(10))}${value}\n`);
+  const isReady = ready.status === 200;
+  line('Server', `${client.server} ${paint(isReady ? 'good' : 'bad', isReady ? 'ready' : 'not ready')}`);
+  if (!isReady) {
+    io.out.write(`${oneLine(ready.text)}\n`);
+    session.exitCode = exitCodes.unreachable;
+    return;
+  }
+  const lists = await Promise.all(kindNames.map((kind) => listObjects(client, kind, { scope: undefined })));
+  const revision = lists.reduce((newest, list) => Math.max(newest, Number(list.revision)), 0);
+  line('Revision', String(revision));
+  const { items: proxies } = (await client.request('GET', '/v1/proxies')) as { readonly items: readonly WireProxy[] };
+  line('Proxies', proxyWords(proxies));
+  const objects = lists.flatMap(({ items }) => items);
+  const faulty = objects.filter(isFaulty);
+  line(
+    'Objects',
+    `${objects.length}, ${faulty.length === 0 ? paint('good', 'all well') : paint('bad', `${faulty.length} not well`)}`,
+  );
+  for (const object of faulty.slice(0, maxNamed)) io.out.write(`  ${faultWords(object, session)}\n`);
+  if (faulty.length > maxNamed) io.out.write(`  … and ${count(faulty.length - maxNamed, 'more', 'more')}\n`);
+}
+
+/** Waiting is no fault: what is not known yet, or has no proxy that could know. */
+function isFaulty(object: WireObject): boolean {
+  return (object.status?.conditions ?? []).some(({ status, reason }) => status === 'False' && reason !== 'Pending');
+}
+
+function proxyWords(proxies: readonly WireProxy[]): string {
+  if (proxies.length === 0) return 'none connected';
+  const states = new Map<string, number>();
+  for (const { state = 'unknown' } of proxies) states.set(state, (states.get(state) ?? 0) + 1);
+  return `${proxies.length} (${[...states].map(([state, number]) => `${number} ${oneLine(state)}`).join(', ')})`;
+}
+
+function faultWords(object: WireObject, { paint }: Session): string {
+  const { metadata, kind } = object;
+  const fault = firstFault(object);
+  const where = metadata.scope === undefined ? '' : `${metadata.scope}/`;
+  return `${singular(kind)} ${where}${metadata.name}: ${paint('bad', fault?.reason ?? '')} ${oneLine(fault?.message ?? '')}`;
+}

@@ -1,0 +1,100 @@
+/**
+ * What the REST API answers, as far as the command line reads it. A client may be older or newer than its server, so
+ * everything that is not the frame of an object may be missing.
+ */
+import type { Kind } from '../model/kind.ts';
+
+export interface WireCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+  readonly lastTransitionTime?: string;
+}
+
+export interface WireObject {
+  readonly apiVersion: string;
+  readonly kind: Kind;
+  readonly metadata: {
+    readonly name: string;
+    readonly scope?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly generation?: number;
+    readonly revision?: string;
+    readonly createdAt?: string;
+    readonly [field: string]: unknown;
+  };
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: {
+    readonly conditions?: readonly WireCondition[];
+    readonly [field: string]: unknown;
+  };
+}
+
+/** What a proxy has of one xDS type. */
+export interface WireProxyType {
+  readonly type: string;
+  /** Revision of the configuration that was sent last, and of the one acknowledged last. */
+  readonly sent?: number;
+  readonly acked?: number;
+  /** Resources acknowledged, and those on the way. */
+  readonly resources?: number;
+  readonly pending?: number;
+  readonly rejected?: readonly { readonly name: string; readonly message: string; readonly since?: string }[];
+}
+
+/** A proxy that is connected. */
+export interface WireProxy {
+  readonly node: string;
+  readonly fleet?: string;
+  readonly version?: string;
+  readonly connectedSince?: string;
+  readonly replica?: string;
+  readonly state?: string;
+  readonly types?: readonly WireProxyType[];
+}
+
+/** What became, or would become, of one object. */
+export interface WireOutcome {
+  readonly kind: Kind;
+  readonly scope?: string;
+  readonly name: string;
+  readonly outcome: 'created' | 'updated' | 'unchanged' | 'deleted';
+}
+
+/** The same for one that failed by itself; without a kind when it was none. */
+export interface WireFailure {
+  readonly kind?: Kind;
+  readonly name?: string;
+  readonly pointer?: string;
+  readonly outcome: 'failed';
+  readonly problem: { readonly detail?: string; readonly title?: string };
+}
+
+/** The answer of a dry run. */
+export interface WirePreview {
+  readonly objects: readonly (WireOutcome & { readonly before?: WireObject; readonly after?: WireObject })[];
+  readonly conditions?: readonly {
+    readonly key: string;
+    readonly before: readonly Omit<WireCondition, 'observedGeneration'>[];
+    readonly after: readonly Omit<WireCondition, 'observedGeneration'>[];
+  }[];
+  readonly resources?: {
+    readonly added: readonly WireResource[];
+    readonly changed: readonly WireResource[];
+    readonly removed: readonly WireResource[];
+  };
+  readonly proxies?: readonly string[];
+  readonly drains?: { readonly listeners: readonly string[]; readonly filterChains: readonly string[] };
+  /** False: the change is so large that only the objects concerned are named. */
+  readonly exact?: boolean;
+  /** The write would be refused until it is confirmed with this number. */
+  readonly massRemoval?: { readonly removals: number };
+}
+
+export interface WireResource {
+  readonly type: string;
+  readonly name: string;
+}
