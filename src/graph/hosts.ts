@@ -1,11 +1,12 @@
+import { coversHost } from '../model/index.ts';
+
 /** Hosts of rules and listeners: lower case, exact or `*.suffix`; `*` is every host. */
 
 export const anyHost = '*';
 
 /** Whether every host that `host` stands for is one that `pattern` stands for. */
 export function covers(pattern: string, host: string): boolean {
-  if (pattern === anyHost || pattern === host) return true;
-  return pattern.startsWith('*.') && host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
+  return pattern === anyHost || coversHost(pattern, host);
 }
 
 /** The hosts that are in both lists, as narrowly as they can be said; undefined is every host. Sorted. */

@@ -10,7 +10,6 @@ export const backendPoolDefaults = {
   priority: 0,
   algorithm: 'roundRobin',
   connectTimeout: '5s',
-  drainTimeout: '60s',
   protocol: 'http1',
   check: { path: '/', interval: '5s', timeout: '3s', rise: 2, fall: 3, expect: '200-299' },
   outlier: { consecutive5xx: 5, interval: '10s', baseEjection: '30s', maxEjectionPercent: 50 },
@@ -223,14 +222,6 @@ export const backendPoolSchema = Closed(
           'Time over which a new member comes to its full share; absent: at once. Only roundRobin and leastRequest.',
       }),
     ),
-    drainTimeout: Type.Optional(
-      Duration({
-        min: '0s',
-        max: '1h',
-        default: backendPoolDefaults.drainTimeout,
-        description: 'How long open requests and connections of a removed or drained member may go on.',
-      }),
-    ),
     tls: Type.Optional(upstreamTlsSchema),
     protocol: Type.Optional(
       Type.Enum(['http1', 'http2', 'auto'], {
@@ -282,7 +273,6 @@ export interface EffectiveBackendPool {
   readonly algorithm: NonNullable<BackendPoolSpec['algorithm']>;
   readonly protocol: NonNullable<BackendPoolSpec['protocol']>;
   readonly connectTimeoutMs: number;
-  readonly drainTimeoutMs: number;
   /** Absent: a new member gets its full share at once. */
   readonly slowStartMs: number | undefined;
 }
@@ -293,7 +283,6 @@ export function effectiveBackendPool(spec: BackendPoolSpec): EffectiveBackendPoo
     algorithm: spec.algorithm ?? backendPoolDefaults.algorithm,
     protocol: spec.protocol ?? backendPoolDefaults.protocol,
     connectTimeoutMs: durationMs(spec.connectTimeout ?? backendPoolDefaults.connectTimeout),
-    drainTimeoutMs: durationMs(spec.drainTimeout ?? backendPoolDefaults.drainTimeout),
     slowStartMs: spec.slowStart === undefined ? undefined : durationMs(spec.slowStart),
   };
 }

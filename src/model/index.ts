@@ -27,6 +27,7 @@ export {
 } from './backend-pool.ts';
 export type { CertificateSpec } from './certificate.ts';
 export { type FleetSpec, fleetDrainTimeoutMs } from './fleet.ts';
+export { coversHost } from './host.ts';
 export { type Kind, type KindNames, kindNames, namesOfKinds } from './kind.ts';
 export {
   apiVersion,

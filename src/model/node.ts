@@ -5,10 +5,6 @@ import { Closed, type Immutable, Text, TextMap } from './schema.ts';
 
 export const nodeSchema = Closed(
   {
-    unschedulable: Type.Optional(
-      Type.Boolean({ default: false, description: 'true: no service is newly placed on it; those it carries stay.' }),
-    ),
-    drain: Type.Optional(Type.Boolean({ default: false, description: 'true: its services are taken away.' })),
     labels: Type.Optional(
       TextMap('fairway-label-key', 'fairway-label-value', {
         maxProperties: 64,

@@ -5,7 +5,7 @@ import { type Kind, parseObject } from '../../../src/model/index.ts';
 export const samples = {
   Scope: {},
   Fleet: { ha: 'everyNode', drainTimeout: '30s' },
-  Node: { unschedulable: false, drain: true, labels: { 'example.com/rack': 'r1' }, failureDomain: 'r1' },
+  Node: { labels: { 'example.com/rack': 'r1' }, failureDomain: 'r1' },
   Certificate: {
     chain: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
     key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n',
@@ -34,7 +34,6 @@ export const samples = {
     outlierDetection: { consecutive5xx: 5, interval: '10s', baseEjection: '30s', maxEjectionPercent: 50 },
     limits: { maxConnections: 10_000, maxPending: 1000, maxRequests: 4_294_967_295, perMember: 1000 },
     connectTimeout: '5s',
-    drainTimeout: '1m',
     tls: { sni: 'shop.internal', ca: 'internal-ca', certificate: 'infra/client-cert' },
     protocol: 'auto',
     allowedScopes: ['team-a', 'team-b'],
