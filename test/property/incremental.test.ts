@@ -16,9 +16,13 @@ const scope = fc.constantFrom(...scopes);
 const host = fc.constantFrom('a.example.com', 'B.example.com', '*.example.com');
 const hosts = fc.option(fc.uniqueArray(host, { minLength: 1, maxLength: 2 }), { nil: undefined });
 const name = fc.constantFrom('x', 'y');
+/** Half of all references lead to the same object: several to one are what order could matter for. */
 const ref = fc.oneof(
-  name,
-  fc.tuple(scope, name).map(([from, to]) => `${from}/${to}`),
+  fc.constant('red/x'),
+  fc.oneof(
+    name,
+    fc.tuple(scope, name).map(([from, to]) => `${from}/${to}`),
+  ),
 );
 const allowedScopes = fc.option(fc.constantFrom(['*'], ['blue']), { nil: undefined });
 
@@ -88,7 +92,7 @@ const specs: { readonly [K in Kind]?: fc.Arbitrary<SpecOf<K>> } = {
     .map((spec) => without(spec) as unknown as SpecOf<'VirtualService'>),
   Route: fc
     .record({
-      attachTo: fc.uniqueArray(fc.record({ virtualService: ref, listener: fc.constantFrom('web', 'raw') }), {
+      attachTo: fc.uniqueArray(fc.record({ virtualService: ref, listener: fc.constantFrom('web', 'web', 'raw') }), {
         minLength: 1,
         maxLength: 2,
         selector: JSON.stringify,
@@ -123,7 +127,7 @@ interface Edit {
   readonly kind: Kind;
   readonly scope: string;
   readonly name: string;
-  /** Undefined: removed. */
+  /** Undefined: removed. Kept: a new generation that says the same in other words. */
   readonly spec: unknown;
   /** The proxies refuse it, or take it again. */
   readonly pinned: boolean;
@@ -135,7 +139,10 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
       kind: fc.constant(kind),
       scope,
       name,
-      spec: fc.option(specs[kind] as fc.Arbitrary<unknown>, { nil: undefined, freq: 4 }),
+      spec: fc.oneof(
+        { weight: 4, arbitrary: specs[kind] as fc.Arbitrary<unknown> },
+        { weight: 1, arbitrary: fc.constantFrom(undefined, 'kept') },
+      ),
       pinned: fc.oneof({ weight: 7, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
     }),
   ),
@@ -165,7 +172,8 @@ function applied({ objects, pins, revision }: Inputs, edits: readonly Edit[]): I
     const global = kind === 'Fleet';
     const key = objectKey(kind, global ? undefined : scope, name);
     const before = next.objects.get(key);
-    if (spec === undefined) {
+    const after = spec === 'kept' ? before?.spec : spec;
+    if (after === undefined) {
       next.objects.delete(key);
       next.pins.delete(key);
       continue;
@@ -182,7 +190,7 @@ function applied({ objects, pins, revision }: Inputs, edits: readonly Edit[]): I
       createdRevision: before?.metadata.createdRevision ?? String(next.revision),
       createdAt: '2026-01-01T00:00:00Z',
     };
-    next.objects.set(key, { apiVersion: 'fairway/v1', kind, metadata, spec } as FairwayObject);
+    next.objects.set(key, { apiVersion: 'fairway/v1', kind, metadata, spec: after } as FairwayObject);
     const good = before === undefined ? undefined : { generation: before.metadata.generation, spec: before.spec };
     if (pinned) next.pins.set(key, { refused: generation, good });
     else next.pins.delete(key);
