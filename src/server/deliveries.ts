@@ -23,6 +23,8 @@ export interface Deliveries {
   ofFleet(fleet: string): readonly Delivery[];
   ofNode(name: string): Omit<NodeStatus, 'record'> | undefined;
   streams(): readonly StreamStatus[];
+  /** Whether the proxy has acknowledged all that it should have. */
+  isInStep(stream: StreamStatus): boolean;
   /** Forgets proxies that have been gone for long; true when there were any. */
   sweep(now: number): boolean;
 }
@@ -37,11 +39,17 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
   let quiet = new Map<string, boolean>();
 
   function streams(): readonly StreamStatus[] {
-    if (statuses === undefined) {
-      statuses = hub.fleet.streams();
-      quiet = new Map(statuses.map((stream) => [stream.streamId, isQuiet(stream)]));
-    }
-    return statuses;
+    if (statuses !== undefined) return statuses;
+    const fresh = hub.fleet.streams();
+    quiet = new Map(fresh.map((stream) => [stream.streamId, isInStep(stream)]));
+    // While changes are still being handed to the streams, what they say is true for a moment only.
+    if (hub.marked) statuses = fresh;
+    return fresh;
+  }
+
+  /** Nothing is on its way to it: what such a proxy has not asked for it does not want. */
+  function isInStep(stream: StreamStatus): boolean {
+    return hub.marked && stream.filledAt !== undefined && stream.types.every(({ pending }) => pending === 0);
   }
 
   function lostDelivery(proxy: Lost, revision: number): Delivery {
@@ -54,7 +62,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     const [rejected] = stream.types.flatMap((type) => type.rejected);
     const counts = stream.filledAt !== undefined;
     if (rejected !== undefined) return { node, state: 'rejected', words: rejected.words, counts: true };
-    return { node, state: isQuiet(stream) ? 'acked' : 'pending', counts };
+    return { node, state: isInStep(stream) ? 'acked' : 'pending', counts };
   }
 
   return {
@@ -117,17 +125,13 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       return { types, delivery: streamDelivery(stream) };
     },
     streams,
+    isInStep,
     sweep(now) {
       let swept = false;
       for (const [nodeId, { at }] of lost) if (now - at >= lostMs) swept = lost.delete(nodeId) || swept;
       return swept;
     },
   };
-}
-
-/** Nothing on its way: what the proxy did not ask for until now it does not want. */
-function isQuiet(stream: StreamStatus): boolean {
-  return stream.filledAt !== undefined && stream.types.every(({ pending }) => pending === 0);
 }
 
 /** Envoy takes all clusters and listeners; it asks for the rest by name. */

@@ -62,10 +62,10 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
       },
     },
     proxies: {
-      list: () => deliveries.streams().map((stream) => proxyInfo(stream, mirror.records.rejections, replica)),
+      list: () => deliveries.streams().map((stream) => proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica)),
       get: (node) => {
         const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
-        return stream === undefined ? undefined : proxyInfo(stream, mirror.records.rejections, replica);
+        return stream === undefined ? undefined : proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica);
       },
     },
   };
@@ -75,10 +75,9 @@ function keyOf({ kind, metadata }: { kind: string; metadata: { scope?: string; n
   return metadata.scope === undefined ? `${kind}/${metadata.name}` : `${kind}/${metadata.scope}/${metadata.name}`;
 }
 
-function proxyInfo(stream: StreamStatus, rejections: ReadonlyMap<string, Rejection>, replica: string): ProxyInfo {
+function proxyInfo(stream: StreamStatus, inStep: boolean, rejections: ReadonlyMap<string, Rejection>, replica: string): ProxyInfo {
   const { node, openedAt, types } = stream;
   const refused = types.some(({ rejected }) => rejected.length > 0);
-  const pending = stream.filledAt === undefined || types.some((type) => type.pending > 0);
   return {
     node: nodeName(node.id),
     nodeId: node.id,
@@ -86,7 +85,7 @@ function proxyInfo(stream: StreamStatus, rejections: ReadonlyMap<string, Rejecti
     version: node.version,
     connectedSince: new Date(openedAt).toISOString(),
     replica,
-    state: refused ? 'Rejected' : stream.stalled ? 'Stalled' : pending ? 'Pending' : 'Synced',
+    state: refused ? 'Rejected' : stream.stalled ? 'Stalled' : inStep ? 'Synced' : 'Pending',
     types: types.map((type) => ({
       type: type.type,
       sent: type.sentRevision,

@@ -56,6 +56,8 @@ export interface Hub {
   readonly table: Table;
   /** Who has what. */
   readonly fleet: Fleet;
+  /** Whether every change of the table is marked on the streams that it concerns: until then they only seem in step. */
+  readonly marked: boolean;
   /** Takes a commit; streams learn of it by `next`. */
   commit(commit: Commit): void;
   open(peer: string, now: number): HubStream;
@@ -218,6 +220,9 @@ export function createHub(options: HubOptions): Hub {
   const hub: Hub = {
     table,
     fleet: createFleet({ table, forms, sessions: () => [...members.values()].map((member) => member.session) }),
+    get marked() {
+      return position === table.log.end;
+    },
     commit(commit) {
       const first = !table.ready;
       table.apply(commit);
