@@ -27,9 +27,17 @@ export type Discovery = 'eds' | 'dns' | 'none';
  * A pool whose TLS cannot be checked has no members at all: not one byte may go to them.
  */
 export function discoveryOf(pool: PoolRow): Discovery {
-  if (pool.tlsBroken) return 'none';
-  return (pool.spec.members ?? []).every(({ address }) => isIp(address)) ? 'eds' : 'dns';
+  let discovery = discoveries.get(pool);
+  if (discovery === undefined) {
+    const byAddress = (pool.spec.members ?? []).every(({ address }) => isIp(address));
+    discovery = pool.tlsBroken ? 'none' : byAddress ? 'eds' : 'dns';
+    discoveries.set(pool, discovery);
+  }
+  return discovery;
 }
+
+/** Several resources ask of the same row, and rows never change. */
+const discoveries = new WeakMap<PoolRow, Discovery>();
 
 /** The encoded assignment. Without members it is real and empty: the cluster answers 503 at once. */
 export function encodeAssignment(cluster: string, pool: PoolRow): Uint8Array {
