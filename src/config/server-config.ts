@@ -1,7 +1,7 @@
-import { err, ok, type Result } from '../lib/result.ts';
-import { nearest } from '../lib/nearest.ts';
 import type { FieldError } from '../lib/errors.ts';
 import { parseIp } from '../lib/ip.ts';
+import { nearest } from '../lib/nearest.ts';
+import { err, ok, type Result } from '../lib/result.ts';
 
 /** How a server process runs. Everything else is an object in the store. */
 export interface ServerConfig {
@@ -39,10 +39,25 @@ interface FieldInfo<F extends Field> {
 /** Each field with its flag and environment variable: the one table that parsing, help and README follow. */
 export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
   listen: { flag: '--listen', env: 'FAIRWAY_LISTEN', help: 'address of the REST API, host:port', parse: parseListen },
-  xdsListen: { flag: '--xds-listen', env: 'FAIRWAY_XDS_LISTEN', help: 'address of the xDS server, host:port', parse: parseListen },
+  xdsListen: {
+    flag: '--xds-listen',
+    env: 'FAIRWAY_XDS_LISTEN',
+    help: 'address of the xDS server, host:port',
+    parse: parseListen,
+  },
   data: { flag: '--data', env: 'FAIRWAY_DATA', help: 'folder of the embedded database', parse: parsePath },
-  store: { flag: '--store', env: 'FAIRWAY_STORE', help: 'sqlite, or memory (nothing outlives the process)', parse: oneOf(['sqlite', 'memory']) },
-  insecure: { flag: '--insecure', env: 'FAIRWAY_INSECURE', help: 'listen beyond loopback without TLS and authentication', parse: parseBoolean },
+  store: {
+    flag: '--store',
+    env: 'FAIRWAY_STORE',
+    help: 'sqlite, or memory (nothing outlives the process)',
+    parse: oneOf(['sqlite', 'memory']),
+  },
+  insecure: {
+    flag: '--insecure',
+    env: 'FAIRWAY_INSECURE',
+    help: 'listen beyond loopback without TLS and authentication',
+    parse: parseBoolean,
+  },
   logLevel: {
     flag: '--log-level',
     env: 'FAIRWAY_LOG_LEVEL',
@@ -72,7 +87,8 @@ export function parseServerConfig(input: {
   };
   const { file } = input;
   if (file !== undefined && file !== null) {
-    if (typeof file !== 'object' || Array.isArray(file)) errors.push({ pointer: '', message: 'must be a mapping of fields' });
+    if (typeof file !== 'object' || Array.isArray(file))
+      errors.push({ pointer: '', message: 'must be a mapping of fields' });
     else {
       for (const [name, value] of Object.entries(file)) {
         if (isField(name)) take(name, value, `/${name}`);
@@ -134,7 +150,8 @@ export function joinHostPort(host: string, port: number): string {
 
 function parseListen(value: unknown): Result<string, string> {
   const split = typeof value === 'string' ? splitHostPort(value) : undefined;
-  if (typeof value !== 'string' || split === undefined) return err('must be host:port, for instance 127.0.0.1:7600 or [::1]:7600');
+  if (typeof value !== 'string' || split === undefined)
+    return err('must be host:port, for instance 127.0.0.1:7600 or [::1]:7600');
   if (split.host !== 'localhost' && parseIp(split.host) === undefined) return err(`${split.host} is not an IP address`);
   return ok(value);
 }

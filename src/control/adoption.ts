@@ -25,7 +25,11 @@ export interface Adoption {
 }
 
 /** The changes of a settled fork's outputs as xds takes them, with the units whose resources changed. */
-export function commitOf(fork: Fork, translation: Translation, revision: number): { commit: Commit; units: Set<ObjectKey> } {
+export function commitOf(
+  fork: Fork,
+  translation: Translation,
+  revision: number,
+): { commit: Commit; units: Set<ObjectKey> } {
   const puts: Resource[] = [];
   const removals: { type: string; name: string }[] = [];
   const units = new Set<ObjectKey>();

@@ -1,9 +1,10 @@
-import type { Logger } from '../telemetry/log.ts';
+import type { Pin } from '../graph/index.ts';
 import { batches } from '../lib/batches.ts';
 import { FairwayError } from '../lib/errors.ts';
-import { decodeStored, type FairwayObject, historyKey, objectKeyIn, type ObjectKey, storeKey } from '../model/index.ts';
+import { decodeStored, type FairwayObject, historyKey, type ObjectKey, objectKeyIn, storeKey } from '../model/index.ts';
 import type { PinRecord } from '../status/index.ts';
 import type { Entry, Store, WatchEvent } from '../store/store.ts';
+import type { Logger } from '../telemetry/log.ts';
 import type { Budget, Fork } from '../view/index.ts';
 import { type Adoption, commitOf, kindOf, type ObjectChange } from './adoption.ts';
 import { createQueue } from './queue.ts';
@@ -84,7 +85,12 @@ export function createMirror(options: MirrorOptions): Mirror {
       revision = at;
       ready = true;
       for (const failure of world.kernel.failures()) {
-        log.error({ event: 'derivation_failed', collection: failure.collection, row: failure.key, err: failure.error.cause ?? failure.error });
+        log.error({
+          event: 'derivation_failed',
+          collection: failure.collection,
+          row: failure.key,
+          err: failure.error.cause ?? failure.error,
+        });
       }
       options.onAdopted({ revision: at, changes, commit, touched, first });
       for (const waiter of waiters) if (waiter.revision <= at) waiter.resolve();
@@ -108,7 +114,13 @@ export function createMirror(options: MirrorOptions): Mirror {
   }
 
   /** A new transition is a change of its object for those who watch it: the status they see is another. */
-  function touchRecord(key: string, entry: Entry | undefined, at: number, changes: ObjectChange[], touched: Set<ObjectKey>): void {
+  function touchRecord(
+    key: string,
+    entry: Entry | undefined,
+    at: number,
+    changes: ObjectChange[],
+    touched: Set<ObjectKey>,
+  ): void {
     const transition = objectKeyIn('transitions', key);
     if (transition !== undefined && entry !== undefined) {
       const kind = kindOf(transition);
@@ -120,12 +132,13 @@ export function createMirror(options: MirrorOptions): Mirror {
     const node = objectKeyIn('node', key);
     if (node !== undefined) touched.add(`Node/${node}`);
     const rejection = objectKeyIn('rejection', key);
-    if (rejection !== undefined) for (const { unit } of records.rejections.get(rejection)?.suspects ?? []) touched.add(unit);
+    if (rejection !== undefined)
+      for (const { unit } of records.rejections.get(rejection)?.suspects ?? []) touched.add(unit);
   }
 
   /** The pins among the states, with the spec of their good generation from history. */
   async function readGoodSpecs(states: ReadonlyMap<string, Entry | undefined>) {
-    const pins = new Map<ObjectKey, { refused: number; good: { generation: number; spec: unknown } | undefined } | undefined>();
+    const pins = new Map<ObjectKey, Pin | undefined>();
     for (const [key, entry] of states) {
       const object = objectKeyIn('pin', key);
       if (object === undefined) continue;
@@ -133,11 +146,16 @@ export function createMirror(options: MirrorOptions): Mirror {
         pins.set(object, undefined);
         continue;
       }
-      const { refused, good } = JSON.parse(entry.value) as PinRecord;
+      const { uid, refused, good } = JSON.parse(entry.value) as PinRecord;
       const kept = good === null ? undefined : await store.get(historyKey(object, good));
-      if (good !== null && kept === undefined) log.warn({ event: 'pinned_generation_missing', object, generation: good });
+      if (good !== null && kept === undefined)
+        log.warn({ event: 'pinned_generation_missing', object, generation: good });
       const spec = kept === undefined ? undefined : decodeStored(kept).spec;
-      pins.set(object, { refused, good: spec === undefined || good === null ? undefined : { generation: good, spec } });
+      pins.set(object, {
+        uid,
+        refused,
+        good: spec === undefined || good === null ? undefined : { generation: good, spec },
+      });
     }
     return pins;
   }
@@ -210,7 +228,9 @@ export function createMirror(options: MirrorOptions): Mirror {
         };
         const timer = setTimeout(() => {
           end();
-          reject(new FairwayError('RevisionTimeout', `waiting for revision ${wanted}: this controller is at ${revision}`));
+          reject(
+            new FairwayError('RevisionTimeout', `waiting for revision ${wanted}: this controller is at ${revision}`),
+          );
         }, timeoutMs);
         waiters.add(waiter);
         if (signal?.aborted) aborted();

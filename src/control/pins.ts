@@ -34,10 +34,10 @@ export function createPinner(options: PinnerOptions): Pinner {
     if (pins.size === 0 && rejections.size === 0) return;
     const puts: { key: string; value: string }[] = [];
     const deletes: string[] = [];
-    const wanted = wantedPins([...rejections.values()], pins, (key) => objectOf(mirror, key)?.metadata.generation);
+    const wanted = wantedPins([...rejections.values()], pins, (key) => objectOf(mirror, key)?.metadata);
     for (const [key, pin] of wanted) {
       const present = pins.get(key);
-      if (present?.refused !== pin.refused || present.good !== pin.good) {
+      if (present?.refused !== pin.refused || present.good !== pin.good || present.uid !== pin.uid) {
         puts.push({ key: storeKey('pin', key), value: JSON.stringify(pin) });
         log.warn({ event: 'object_pinned', object: key, refused: pin.refused, good: pin.good });
       }
@@ -59,14 +59,18 @@ export function createPinner(options: PinnerOptions): Pinner {
   /** The object is gone, or a newer generation of it is accepted: until then the good one must stay known. */
   function outgrown(key: ObjectKey): boolean {
     const object = objectOf(mirror, key);
-    return object === undefined || options.accepted(key, object);
+    const another = object?.metadata.uid !== mirror.records.pins.get(key)?.uid;
+    return object === undefined || another || options.accepted(key, object);
   }
 
   /** No suspect stands as it was refused, and what stands now is accepted. */
   function isOver({ suspects }: Rejection): boolean {
-    return suspects.every(({ unit, refused }) => {
+    return suspects.every(({ unit, uid, refused }) => {
       const object = objectOf(mirror, unit);
-      return object === undefined || (object.metadata.generation !== refused && options.accepted(unit, object));
+      const another = object?.metadata.uid !== uid;
+      return (
+        object === undefined || another || (object.metadata.generation !== refused && options.accepted(unit, object))
+      );
     });
   }
 
@@ -88,18 +92,21 @@ const perCommit = 100;
 export function wantedPins(
   rejections: readonly Rejection[],
   pins: ReadonlyMap<ObjectKey, PinRecord>,
-  generationOf: (key: ObjectKey) => number | undefined,
+  metadataOf: (key: ObjectKey) => { readonly uid: string; readonly generation: number } | undefined,
 ): Map<ObjectKey, PinRecord> {
   const wanted = new Map<ObjectKey, PinRecord>();
   for (const { scope, suspects } of rejections) {
     if (scope !== 'convicted') continue;
-    for (const { unit, refused, good } of suspects) {
+    for (const { unit, uid, refused, good } of suspects) {
       // The same generation was good before: something that it names is to blame, and no older spec would help.
-      if (generationOf(unit) !== refused || good === refused) continue;
-      const present = pins.get(unit);
+      const metadata = metadataOf(unit);
+      if (metadata?.uid !== uid || metadata.generation !== refused || good === refused) continue;
+      const held = pins.get(unit);
+      const present = held?.uid === uid ? held : undefined;
       // After a restart nobody knows what was accepted before; the pin does.
-      const kept = good ?? wanted.get(unit)?.good ?? (present === undefined || present.good === refused ? null : present.good);
-      wanted.set(unit, { refused, good: kept });
+      const kept =
+        good ?? wanted.get(unit)?.good ?? (present === undefined || present.good === refused ? null : present.good);
+      wanted.set(unit, { uid, refused, good: kept });
     }
   }
   return wanted;

@@ -1,5 +1,5 @@
-import type { FairwayObject, ObjectKey } from '../model/index.ts';
 import { fleetsOfAudience, type Verdict } from '../graph/index.ts';
+import type { FairwayObject, ObjectKey } from '../model/index.ts';
 import { drains } from '../translate/index.ts';
 import type { Budget, Fork } from '../view/index.ts';
 import { type Commit, type Resource, typeUrls } from '../xds/index.ts';
@@ -20,8 +20,16 @@ interface Name {
 
 /** What a set of writes would do. Found on a fork that is dropped. */
 export interface Preview {
-  readonly conditions: readonly { readonly key: ObjectKey; readonly before: readonly Verdict[]; readonly after: readonly Verdict[] }[];
-  readonly resources: { readonly added: readonly Name[]; readonly changed: readonly Name[]; readonly removed: readonly Name[] };
+  readonly conditions: readonly {
+    readonly key: ObjectKey;
+    readonly before: readonly Verdict[];
+    readonly after: readonly Verdict[];
+  }[];
+  readonly resources: {
+    readonly added: readonly Name[];
+    readonly changed: readonly Name[];
+    readonly removed: readonly Name[];
+  };
   /** Audiences of the resources that differ, and subjects whose audiences do. */
   readonly audiences: ReadonlySet<string>;
   readonly subjects: ReadonlySet<string>;
@@ -80,7 +88,9 @@ function report(world: World, fork: Fork): Preview {
     after: to?.conditions ?? [],
   }));
   return {
-    conditions: conditions.filter(({ before: from, after: to }) => JSON.stringify(from) !== JSON.stringify(to)).sort(byKey),
+    conditions: conditions
+      .filter(({ before: from, after: to }) => JSON.stringify(from) !== JSON.stringify(to))
+      .sort(byKey),
     resources: exact
       ? { added: added.sort(byName), changed: changed.sort(byName), removed: [...commit.removals].sort(byName) }
       : { added: [], changed: [], removed: [] },

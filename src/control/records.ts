@@ -1,4 +1,4 @@
-import { objectKeyIn, type ObjectKey } from '../model/index.ts';
+import { type ObjectKey, objectKeyIn } from '../model/index.ts';
 import type { NodeRecord, PinRecord, Rejection, Transition, TransitionRecord } from '../status/index.ts';
 
 /** The records of the store that no derivation reads: they matter for status and for what the leader does. */
@@ -29,7 +29,8 @@ export function createRecords(): RecordsWriter {
     pins,
     nodes,
     rejections,
-    rejectionsOf: (unit) => [...rejections.values()].filter(({ suspects }) => suspects.some((suspect) => suspect.unit === unit)),
+    rejectionsOf: (unit) =>
+      [...rejections.values()].filter(({ suspects }) => suspects.some((suspect) => suspect.unit === unit)),
     transitionsOf: (key) => transitions.get(key) ?? none,
     set(key, value) {
       for (const [prefix, map] of Object.entries(kept) as [keyof typeof kept, Map<string, unknown>][]) {

@@ -1,5 +1,5 @@
 import { createLatest, type Latest } from '../lib/latest.ts';
-import { type FairwayObject, kinds, type Kind, type ObjectKey, specKey, storeKey } from '../model/index.ts';
+import { type FairwayObject, type Kind, kinds, type ObjectKey, specKey, storeKey } from '../model/index.ts';
 import { type ConditionDraft, transitionsOf } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';

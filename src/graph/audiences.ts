@@ -53,6 +53,10 @@ export function declareTargetAudiences(
     (_read, key) => ({ fleets: fleetsOfAudience(key) }),
     { same: () => true },
   );
-  const ofFleet = kernel.index(`${what} audiences of fleets`, shared, (row: { fleets: readonly string[] }) => row.fleets);
+  const ofFleet = kernel.index(
+    `${what} audiences of fleets`,
+    shared,
+    (row: { fleets: readonly string[] }) => row.fleets,
+  );
   return { audiences, targets: fleetsOf, ofFleet };
 }

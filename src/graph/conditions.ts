@@ -90,13 +90,24 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
   const sets = rows(read, ruleSets, service.key);
   for (const set of sets) unresolved.push(...set.problems);
   if (!facts.enabled) {
-    const disabled: Verdict = { type: 'Accepted', status: 'True', reason: 'Disabled', message: 'spec.enabled is false: it is served nowhere' };
+    const disabled: Verdict = {
+      type: 'Accepted',
+      status: 'True',
+      reason: 'Disabled',
+      message: 'spec.enabled is false: it is served nowhere',
+    };
     return { conditions: [disabled, condition('ResolvedRefs', unresolved)] };
   }
   const problems: Problem[] = [];
   if (read(effective.Fleet, objectKey('Fleet', undefined, facts.fleet)) === undefined) {
-    const named = service.spec.fleet === undefined ? 'spec.fleet is not set and there is not exactly one Fleet' : `Fleet ${facts.fleet} does not exist`;
-    problems.push({ reason: 'FleetMissing', message: `${named}: create a Fleet named ${facts.fleet}, or name another` });
+    const named =
+      service.spec.fleet === undefined
+        ? 'spec.fleet is not set and there is not exactly one Fleet'
+        : `Fleet ${facts.fleet} does not exist`;
+    problems.push({
+      reason: 'FleetMissing',
+      message: `${named}: create a Fleet named ${facts.fleet}, or name another`,
+    });
   }
   problems.push(...socketProblems(read, services, facts));
   for (const set of sets) problems.push(...set.detached, ...hostProblems(read, parts, set));
@@ -118,7 +129,11 @@ function socketProblems(read: Read, services: Services, facts: ServiceFacts): Pr
 }
 
 /** Hosts of a rule set that belong to an older claim of another scope. */
-function hostProblems(read: Read, { ruleSets }: Parts, set: RuleSet): (Problem & { readonly at: string; readonly host: string })[] {
+function hostProblems(
+  read: Read,
+  { ruleSets }: Parts,
+  set: RuleSet,
+): (Problem & { readonly at: string; readonly host: string })[] {
   if (set.isDefault) return [];
   return set.attachments.flatMap((attachment) =>
     attachment.hosts.flatMap((host) => {
@@ -136,7 +151,10 @@ function routeVerdicts(read: Read, parts: Parts, route: Effective<'Route'>): Ver
   const set = read(parts.ruleSets.ruleSets, route.key);
   if (set === undefined) return all([]);
   const conflicts = hostProblems(read, parts, set);
-  const detached = set.detached.map((problem) => ({ reason: problem.reason, message: `${placeOf(problem)}: ${problem.message}` }));
+  const detached = set.detached.map((problem) => ({
+    reason: problem.reason,
+    message: `${placeOf(problem)}: ${problem.message}`,
+  }));
   const verdicts = all([...detached, ...conflicts], set.problems);
   return { ...verdicts, attachments: attachmentsOf(route.spec, route.scope, set, conflicts) };
 }
@@ -164,4 +182,3 @@ function attachmentsOf(
     };
   });
 }
-

@@ -16,9 +16,15 @@ export function ageOf(key: ObjectKey, object: FairwayObject): Age {
 }
 
 /** Inputs, and what of each object is in force: the spec as asked for, or the last good one where proxies refused it. */
-export function declareEffective(kernel: Kernel): { objects: ObjectTables; pins: Table<Pin>; effective: EffectiveRows } {
+export function declareEffective(kernel: Kernel): {
+  objects: ObjectTables;
+  pins: Table<Pin>;
+  effective: EffectiveRows;
+} {
   const names = Object.keys(kinds) as Kind[];
-  const objects = Object.fromEntries(names.map((kind) => [kind, kernel.table<FairwayObject>(`${kind} objects`)])) as ObjectTables;
+  const objects = Object.fromEntries(
+    names.map((kind) => [kind, kernel.table<FairwayObject>(`${kind} objects`)]),
+  ) as ObjectTables;
   const pins = kernel.table<Pin>('pins');
   const inForce = (kind: Kind) =>
     kernel.derive<Effective>(
@@ -28,7 +34,8 @@ export function declareEffective(kernel: Kernel): { objects: ObjectTables; pins:
         const object = read(objects[kind], key);
         if (object === undefined) return undefined;
         const pin = read(pins, key);
-        const refused = pin !== undefined && pin.refused === object.metadata.generation;
+        const refused =
+          pin !== undefined && pin.uid === object.metadata.uid && pin.refused === object.metadata.generation;
         if (refused && pin.good === undefined) return undefined;
         const held = refused ? pin.good : undefined;
         return {

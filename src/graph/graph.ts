@@ -1,4 +1,4 @@
-import { kinds, type FairwayObject, type Kind, type ObjectKey } from '../model/index.ts';
+import { type FairwayObject, type Kind, kinds, type ObjectKey } from '../model/index.ts';
 import type { Derived, Index, Kernel, Rows, Table } from '../view/index.ts';
 import { declareVerdicts } from './conditions.ts';
 import { declareEffective } from './effective.ts';
@@ -96,6 +96,8 @@ export function declareGraph(kernel: Kernel): Graph {
 }
 
 function referencesOf(object: FairwayObject): ObjectKey[] {
-  const { references } = kinds[object.kind] as { references(spec: unknown, scope: string): readonly { readonly key: ObjectKey }[] };
+  const { references } = kinds[object.kind] as {
+    references(spec: unknown, scope: string): readonly { readonly key: ObjectKey }[];
+  };
   return references(object.spec, object.metadata.scope ?? '').map(({ key }) => key);
 }

@@ -1,4 +1,4 @@
-import type { BackendPoolSpec, ObjectKey, Rule, RouteSpec, VirtualServiceSpec } from '../model/index.ts';
+import type { BackendPoolSpec, ObjectKey, RouteSpec, Rule, VirtualServiceSpec } from '../model/index.ts';
 import { resolveRef } from '../model/index.ts';
 import type { Derived, Index, Kernel } from '../view/index.ts';
 import { declareTargetAudiences, type Use } from './audiences.ts';
@@ -15,7 +15,12 @@ export interface InUse {
 }
 
 /** The pools and certificates that some fleet needs, each with the audience of all fleets that do. */
-export function declareInUse(kernel: Kernel, effective: EffectiveRows, services: Services, references: References): InUse {
+export function declareInUse(
+  kernel: Kernel,
+  effective: EffectiveRows,
+  services: Services,
+  references: References,
+): InUse {
   const servicePools = kernel.derive<Use>(
     'pools of services',
     effective.VirtualService,
@@ -76,7 +81,8 @@ export function declareInUse(kernel: Kernel, effective: EffectiveRows, services:
       spec: pool.spec,
       caSecret,
       clientSecret,
-      tlsBroken: tls !== undefined && (caSecret === undefined || (tls.certificate !== undefined && clientSecret === undefined)),
+      tlsBroken:
+        tls !== undefined && (caSecret === undefined || (tls.certificate !== undefined && clientSecret === undefined)),
     };
   });
   const poolCertificates = kernel.derive<Use>(
@@ -103,7 +109,11 @@ export function declareInUse(kernel: Kernel, effective: EffectiveRows, services:
   return { pools, secrets, fleetAudiences };
 }
 
-function declareFleetAudiences(kernel: Kernel, effective: EffectiveRows, shared: readonly Index[]): Derived<FleetAudiences> {
+function declareFleetAudiences(
+  kernel: Kernel,
+  effective: EffectiveRows,
+  shared: readonly Index[],
+): Derived<FleetAudiences> {
   const byName = kernel.index('fleets by name', effective.Fleet, (_fleet, key) => [key.slice('Fleet/'.length)]);
   return kernel.derive<FleetAudiences>(
     'audiences of fleets',

@@ -8,5 +8,13 @@
  */
 export { byAge } from './effective.ts';
 export { declareGraph, type Graph } from './graph.ts';
-export { allFleetsAudience, fleetAudience, fleetsOfAudience, pathOf, scopeOf, tableName, unavailableCluster } from './names.ts';
+export {
+  allFleetsAudience,
+  fleetAudience,
+  fleetsOfAudience,
+  pathOf,
+  scopeOf,
+  tableName,
+  unavailableCluster,
+} from './names.ts';
 export type * from './rows.ts';

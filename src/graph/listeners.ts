@@ -16,7 +16,12 @@ export interface Listeners {
 }
 
 /** What the proxies of a fleet listen on, with all that a listener names. */
-export function declareListeners(kernel: Kernel, effective: EffectiveRows, services: Services, references: References): Listeners {
+export function declareListeners(
+  kernel: Kernel,
+  effective: EffectiveRows,
+  services: Services,
+  references: References,
+): Listeners {
   const serving = kernel.derive<{ readonly audience: string }>(
     'services served',
     services.facts,
@@ -56,7 +61,8 @@ export function declareListeners(kernel: Kernel, effective: EffectiveRows, servi
     const here = service.spec.listeners.filter((listener) => listener.port === port);
     const [first] = here;
     if (first === undefined) return [];
-    if (first.protocol === 'HTTP') return [{ kind: 'http', listeners: here, table: tableKey(service.key, first), tls: undefined }];
+    if (first.protocol === 'HTTP')
+      return [{ kind: 'http', listeners: here, table: tableKey(service.key, first), tls: undefined }];
     if (first.protocol === 'HTTPS') return here.flatMap((listener) => httpsChain(read, service, listener));
     const forward = first.defaultAction?.pool === undefined ? [] : [{ pool: first.defaultAction.pool }];
     return [{ kind: 'tcp', listener: first, target: resolveTarget(read, references, forward, service.scope, '', []) }];
@@ -71,7 +77,9 @@ export function declareListeners(kernel: Kernel, effective: EffectiveRows, servi
     }
     if (secrets.length === 0) return [];
     const serverNames = listener.hosts?.map((host) => host.toLowerCase());
-    return [{ kind: 'http', listeners: [listener], table: tableKey(service.key, listener), tls: { secrets, serverNames } }];
+    return [
+      { kind: 'http', listeners: [listener], table: tableKey(service.key, listener), tls: { secrets, serverNames } },
+    ];
   }
 
   /** Chains of the service that some proxy has; what nobody has needs neither a route table nor a policy. */

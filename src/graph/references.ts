@@ -66,10 +66,18 @@ function same(a: unknown, b: unknown): boolean {
 }
 
 /** A reference that leads somewhere, or why it does not. */
-export type Resolved<T> = { readonly key: ObjectKey; readonly facts: T } | { readonly key: ObjectKey; readonly problem: Problem };
+export type Resolved<T> =
+  | { readonly key: ObjectKey; readonly facts: T }
+  | { readonly key: ObjectKey; readonly problem: Problem };
 
 /** `place` says where the reference stands, for the message: `listener web`. */
-export function resolvePool(read: Read, references: References, ref: string, scope: string, place: string): Resolved<PoolFacts> {
+export function resolvePool(
+  read: Read,
+  references: References,
+  ref: string,
+  scope: string,
+  place: string,
+): Resolved<PoolFacts> {
   const key = resolveRef(ref, 'BackendPool', scope);
   return judge(read, references, key, read(references.pools, key), scope, place);
 }
@@ -86,7 +94,13 @@ export function resolveCertificate(
   const resolved = judge(read, references, key, read(references.certificates, key), scope, place);
   if ('problem' in resolved || resolved.facts.is === wanted) return resolved;
   const needs = wanted === 'ca' ? 'a certificate with ca' : 'a certificate with chain and key';
-  return { key, problem: { reason: 'ReferenceNotUsable', message: `${place} needs ${needs}, and Certificate ${pathOf(key)} is none` } };
+  return {
+    key,
+    problem: {
+      reason: 'ReferenceNotUsable',
+      message: `${place} needs ${needs}, and Certificate ${pathOf(key)} is none`,
+    },
+  };
 }
 
 function judge<T extends { scope: string; allowedScopes: readonly string[] | undefined }>(

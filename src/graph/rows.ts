@@ -2,7 +2,18 @@
  * The rows of the graph: the middle form between what operators wrote and what Envoy is told. `translate` renders
  * these and decides nothing; every choice that an operator could argue about has been made here.
  */
-import type { BackendPoolSpec, CertificateSpec, DefaultAction, Kind, Listener, ObjectKey, PoolHash, Rule, SpecOf, VirtualServiceSpec } from '../model/index.ts';
+import type {
+  BackendPoolSpec,
+  CertificateSpec,
+  DefaultAction,
+  Kind,
+  Listener,
+  ObjectKey,
+  PoolHash,
+  Rule,
+  SpecOf,
+  VirtualServiceSpec,
+} from '../model/index.ts';
 
 /** Which of two objects stands in the other's way: the older one. Revision of the creation, then the key. */
 export interface Age {
@@ -26,6 +37,8 @@ export interface Effective<K extends Kind = Kind> {
 
 /** Written by the leader when proxies refused a generation of an object. */
 export interface Pin {
+  /** Of the object that it holds for; a later one of the same name is another. */
+  readonly uid: string;
   /** The generation that was refused: the pin holds for this one only, so that a newer one is tried. */
   readonly refused: number;
   /** The last good form; undefined when there never was one. */
@@ -166,7 +179,9 @@ export type ChainRow =
       readonly listeners: readonly Listener[];
       readonly table: string;
       /** Undefined: plain HTTP. */
-      readonly tls: { readonly secrets: readonly string[]; readonly serverNames: readonly string[] | undefined } | undefined;
+      readonly tls:
+        | { readonly secrets: readonly string[]; readonly serverNames: readonly string[] | undefined }
+        | undefined;
     }
   | { readonly kind: 'tcp'; readonly listener: Listener; readonly target: Target };
 

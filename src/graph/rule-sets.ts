@@ -1,4 +1,4 @@
-import { type ObjectKey, resolveRef, type Rule } from '../model/index.ts';
+import { type ObjectKey, type Rule, resolveRef } from '../model/index.ts';
 import type { Derived, Index, Kernel, Read } from '../view/index.ts';
 import { byAge, type EffectiveRows } from './effective.ts';
 import { covers, intersect } from './hosts.ts';
@@ -38,18 +38,28 @@ function inlineKey(service: ObjectKey, listener: string, entry: number | typeof 
 }
 
 /** Rules, where they are attached, and which of them serve each host of each route table. */
-export function declareRuleSets(kernel: Kernel, effective: EffectiveRows, services: Services, references: References): RuleSets {
-  const inlineKeys = kernel.index('inline rule sets', effective.VirtualService, (service: Effective<'VirtualService'>) =>
-    service.spec.listeners.flatMap((listener) => {
-      if (listener.protocol === 'TCP') return [];
-      const entries = (listener.routes ?? []).map((_, entry) => inlineKey(service.key, listener.name, entry));
-      return [...entries, inlineKey(service.key, listener.name, defaultSet)];
-    }),
+export function declareRuleSets(
+  kernel: Kernel,
+  effective: EffectiveRows,
+  services: Services,
+  references: References,
+): RuleSets {
+  const inlineKeys = kernel.index(
+    'inline rule sets',
+    effective.VirtualService,
+    (service: Effective<'VirtualService'>) =>
+      service.spec.listeners.flatMap((listener) => {
+        if (listener.protocol === 'TCP') return [];
+        const entries = (listener.routes ?? []).map((_, entry) => inlineKey(service.key, listener.name, entry));
+        return [...entries, inlineKey(service.key, listener.name, defaultSet)];
+      }),
   );
 
   const ruleSets = kernel.derive<RuleSet>('rule sets', [inlineKeys, effective.Route], (read, key) => {
     const [unit = '', listener, entry] = splitKey(key);
-    return listener === undefined || entry === undefined ? attachedSet(read, unit) : inlineSet(read, key, unit, listener, entry);
+    return listener === undefined || entry === undefined
+      ? attachedSet(read, unit)
+      : inlineSet(read, key, unit, listener, entry);
   });
 
   function inlineSet(read: Read, key: string, unit: ObjectKey, name: string, entry: string): RuleSet | undefined {
@@ -57,7 +67,8 @@ export function declareRuleSets(kernel: Kernel, effective: EffectiveRows, servic
     const facts = read(services.facts, unit);
     const listener = service?.spec.listeners.find((candidate) => candidate.name === name);
     const listenerFacts = facts?.listeners.find((candidate) => candidate.name === name);
-    if (service === undefined || facts === undefined || listener === undefined || listenerFacts?.table === undefined) return undefined;
+    if (service === undefined || facts === undefined || listener === undefined || listenerFacts?.table === undefined)
+      return undefined;
     const isDefault = entry === defaultSet;
     const route = isDefault ? undefined : listener.routes?.[Number(entry)];
     const problems: Problem[] = [];
@@ -71,11 +82,19 @@ export function declareRuleSets(kernel: Kernel, effective: EffectiveRows, servic
       age: service.age,
       scope: service.scope,
       isDefault,
-      attachments: !facts.enabled || outside ? [] : [{ service: unit, listener: name, table: listenerFacts.table, hosts }],
+      attachments:
+        !facts.enabled || outside ? [] : [{ service: unit, listener: name, table: listenerFacts.table, hosts }],
       rules: (route?.rules ?? []).map((rule) => resolveRule(read, rule, service.scope, place, problems)),
       problems,
       detached: outside
-        ? [{ service: unit, listener: name, reason: 'HostConflict', message: `${place} serves none of the hosts of its route ${entry}` }]
+        ? [
+            {
+              service: unit,
+              listener: name,
+              reason: 'HostConflict',
+              message: `${place} serves none of the hosts of its route ${entry}`,
+            },
+          ]
         : [],
     };
   }
@@ -98,7 +117,8 @@ export function declareRuleSets(kernel: Kernel, effective: EffectiveRows, servic
         const message = `the listener does not serve, or does not allow, ${left.join(', ')}`;
         detached.push({ service, listener, reason: 'AttachmentNotAllowed', message });
       }
-      if (!attachments.some((other) => other.service === service && other.listener === listener)) attachments.push(outcome);
+      if (!attachments.some((other) => other.service === service && other.listener === listener))
+        attachments.push(outcome);
     }
     return {
       key: unit,
@@ -117,13 +137,19 @@ export function declareRuleSets(kernel: Kernel, effective: EffectiveRows, servic
   function resolveRule(read: Read, rule: Rule, scope: string, place: string, problems: Problem[]): ResolvedRule {
     const where = place === '' ? `rule ${rule.name}` : `rule ${rule.name} of ${place}`;
     const { forward } = rule.action;
-    return { rule, target: forward === undefined ? noTarget : resolveTarget(read, references, forward, scope, where, problems) };
+    return {
+      rule,
+      target: forward === undefined ? noTarget : resolveTarget(read, references, forward, scope, where, problems),
+    };
   }
 
   const ruleSetsOf = kernel.index('rule sets of objects', ruleSets, (row: RuleSet) => [row.unit]);
 
-  const defaultActionKeys = kernel.index('default actions by listener', effective.VirtualService, (service: Effective<'VirtualService'>) =>
-    service.spec.listeners.filter(({ protocol }) => protocol !== 'TCP').map(({ name }) => `${service.key}|${name}`),
+  const defaultActionKeys = kernel.index(
+    'default actions by listener',
+    effective.VirtualService,
+    (service: Effective<'VirtualService'>) =>
+      service.spec.listeners.filter(({ protocol }) => protocol !== 'TCP').map(({ name }) => `${service.key}|${name}`),
   );
   const defaultActions = kernel.derive<DefaultActionRow>('default actions', defaultActionKeys, (read, key) => {
     const [unit = '', name = ''] = splitKey(key);
@@ -163,7 +189,9 @@ export function declareRuleSets(kernel: Kernel, effective: EffectiveRows, servic
 function virtualHost(table: string, host: string, claims: RuleSet[]): VirtualHostRow | undefined {
   claims.sort((a, b) => byAge(a.age, b.age) || compareEntries(a.key, b.key));
   const [service = ''] = splitKey(table);
-  const attachment = claims.flatMap((row) => row.attachments).find((at) => at.table === table && at.hosts.includes(host));
+  const attachment = claims
+    .flatMap((row) => row.attachments)
+    .find((at) => at.table === table && at.hosts.includes(host));
   if (attachment === undefined) return undefined;
   const owner = claims.find((row) => !row.isDefault);
   return {
@@ -190,7 +218,8 @@ function attach(route: Effective<'Route'>, service: ServiceFacts | undefined, na
   }
   const listener = service.listeners.find((candidate) => candidate.name === name);
   if (listener === undefined) return { reason: 'NotAttached', message: `the virtual service has no listener ${name}` };
-  if (listener.table === undefined) return { reason: 'NotAttached', message: `listener ${name} is TCP and takes no HTTP rules` };
+  if (listener.table === undefined)
+    return { reason: 'NotAttached', message: `listener ${name} is TCP and takes no HTTP rules` };
   if (!listener.allowedScopes.some((scope) => scope === '*' || scope === route.scope)) {
     const message = `listener ${name} does not allow Routes of scope ${route.scope}: add it to allowedRoutes.scopes`;
     return { reason: 'AttachmentNotAllowed', message };
@@ -199,7 +228,12 @@ function attach(route: Effective<'Route'>, service: ServiceFacts | undefined, na
   return attachHosts(route, service, listener, listener.table);
 }
 
-function attachHosts(route: Effective<'Route'>, service: ServiceFacts, listener: ListenerFacts, table: string): Attachment | Problem {
+function attachHosts(
+  route: Effective<'Route'>,
+  service: ServiceFacts,
+  listener: ListenerFacts,
+  table: string,
+): Attachment | Problem {
   const wanted = lowerCase(route.spec.hosts);
   const served = intersect(listener.hosts, wanted);
   if (served.length === 0) {
@@ -207,7 +241,10 @@ function attachHosts(route: Effective<'Route'>, service: ServiceFacts, listener:
     return { reason: 'NotAttached', message };
   }
   const { allowedHosts } = listener;
-  const hosts = allowedHosts === undefined ? served : served.filter((host) => allowedHosts.some((pattern) => covers(pattern, host)));
+  const hosts =
+    allowedHosts === undefined
+      ? served
+      : served.filter((host) => allowedHosts.some((pattern) => covers(pattern, host)));
   if (hosts.length === 0) {
     const named = wanted === undefined ? 'Routes that name no hosts' : served.join(', ');
     const message = `listener ${listener.name} does not allow ${named}: it allows ${allowedHosts?.join(', ')}`;
@@ -225,4 +262,3 @@ function leftOut(wanted: readonly string[] | undefined, hosts: readonly string[]
 export function placeOf(at: { readonly service: ObjectKey; readonly listener: string | undefined }): string {
   return at.listener === undefined ? pathOf(at.service) : `${pathOf(at.service)}, listener ${at.listener}`;
 }
-

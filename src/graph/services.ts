@@ -43,14 +43,20 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
   const socketClaims = kernel.index('socket claims', facts, (row: ServiceFacts) =>
     row.sockets.map(({ port, address }) => claimKey(row.fleet, port, address)),
   );
-  const portClaims = kernel.index('port claims', facts, (row: ServiceFacts) => row.sockets.map(({ port }) => `${row.fleet}|${port}`));
+  const portClaims = kernel.index('port claims', facts, (row: ServiceFacts) =>
+    row.sockets.map(({ port }) => `${row.fleet}|${port}`),
+  );
 
   // Only a port that somebody wants on every address needs a look at all its claims together.
-  const mixedPorts = kernel.derive<Readonly<Record<string, ObjectKey>>>('owners of mixed ports', portClaims, (read, key) => {
-    const [fleet = '', port = ''] = splitKey(key);
-    if (read(socketClaims, claimKey(fleet, Number(port), anyAddress)).size === 0) return undefined;
-    return decidePort(claimants(read, read(portClaims, key)), Number(port));
-  });
+  const mixedPorts = kernel.derive<Readonly<Record<string, ObjectKey>>>(
+    'owners of mixed ports',
+    portClaims,
+    (read, key) => {
+      const [fleet = '', port = ''] = splitKey(key);
+      if (read(socketClaims, claimKey(fleet, Number(port), anyAddress)).size === 0) return undefined;
+      return decidePort(claimants(read, read(portClaims, key)), Number(port));
+    },
+  );
 
   const socketOwners = kernel.derive<SocketOwner>(
     'socket owners',
@@ -151,4 +157,3 @@ export function lowerCase(hosts: readonly string[] | undefined): readonly string
 function sameFacts(a: ServiceFacts, b: ServiceFacts): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
-

@@ -19,6 +19,9 @@ export function nodeName(nodeId: string): string {
     .replace(/^-+/, '')
     .slice(0, maxStem)
     .replace(/-+$/, '');
-  const hash = contentHash(nodeId).toLowerCase().replace(/[^a-z0-9]/g, '0').slice(0, hashLength);
+  const hash = contentHash(nodeId)
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, '0')
+    .slice(0, hashLength);
   return stem === '' ? `node-${hash}` : `${stem}-${hash}`;
 }

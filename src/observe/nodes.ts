@@ -49,7 +49,8 @@ export function createNodeObserver({ store, newId, log }: NodeObserverOptions): 
     const created = { key: specKey(key), value: encodeStored(newNode(name, record, newId())) };
     const checks = [{ key: created.key, modRevision: 0 }];
     const outcome = await store.commit({ id: newId(), checks, puts: [created, observed], deletes: [] });
-    if (outcome.committed) log.info({ event: 'node_registered', node: name, nodeId: record.nodeId, fleet: record.fleet });
+    if (outcome.committed)
+      log.info({ event: 'node_registered', node: name, nodeId: record.nodeId, fleet: record.fleet });
     else await store.commit({ id: newId(), checks: [], puts: [observed], deletes: [] });
   }
 

@@ -25,7 +25,15 @@ export interface RefusalObserver {
 
 const holdOffMs = 20;
 
-export function createRefusalObserver({ store, newId, log }: { store: Store; newId: () => string; log: Logger }): RefusalObserver {
+export function createRefusalObserver({
+  store,
+  newId,
+  log,
+}: {
+  store: Store;
+  newId: () => string;
+  log: Logger;
+}): RefusalObserver {
   const rejections = new Map<string, Rejection>();
   const dirty = new Set<string>();
 
@@ -58,11 +66,27 @@ export function createRefusalObserver({ store, newId, log }: { store: Store; new
   };
 }
 
-/** Counts a refusal in; another form of the resource begins a record of its own. */
+/**
+ * Counts a refusal in. Another form of the resource begins the counts anew but keeps the suspects of the earlier one:
+ * each stays one until it has changed.
+ */
 export function add(before: Rejection | undefined, refusal: Refusal, at: string): Rejection {
   const { node, type, name, hash, words, scope, suspects } = refusal;
   if (before === undefined || before.hash !== hash) {
-    return { type, name, hash, words, scope, nodes: [node], nodeCount: 1, count: 1, first: at, last: at, suspects };
+    const all = joinSuspects(before?.suspects ?? [], suspects);
+    return {
+      type,
+      name,
+      hash,
+      words,
+      scope,
+      nodes: [node],
+      nodeCount: 1,
+      count: 1,
+      first: at,
+      last: at,
+      suspects: all,
+    };
   }
   const known = before.nodes.includes(node);
   return {
@@ -73,6 +97,11 @@ export function add(before: Rejection | undefined, refusal: Refusal, at: string)
     nodeCount: known ? before.nodeCount : before.nodeCount + 1,
     count: before.count + 1,
     last: at,
-    suspects: suspects.length > 0 ? suspects : before.suspects,
+    suspects: joinSuspects(before.suspects, suspects),
   };
+}
+
+/** The newest word on each object. */
+function joinSuspects(before: readonly Suspect[], after: readonly Suspect[]): readonly Suspect[] {
+  return [...new Map([...before, ...after].map((suspect) => [suspect.unit, suspect])).values()];
 }

@@ -92,7 +92,8 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       if (entry === undefined) return [];
       streams();
       const found: Delivery[] = hub.fleet.delivery(type, name).map((delivery) => {
-        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && quiet.get(delivery.streamId) === true;
+        const unwanted =
+          delivery.state === 'unsubscribed' && !isWildcard(type) && quiet.get(delivery.streamId) === true;
         const state = unwanted ? 'unwanted' : delivery.state === 'unsubscribed' ? 'pending' : delivery.state;
         return {
           node: nodeName(delivery.nodeId),
@@ -108,7 +109,9 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       return found;
     },
     ofFleet(fleet) {
-      const here = streams().filter(({ node }) => node.cluster === fleet).map(streamDelivery);
+      const here = streams()
+        .filter(({ node }) => node.cluster === fleet)
+        .map(streamDelivery);
       const gone = [...lost.values()].filter(({ cluster }) => cluster === fleet);
       return [...here, ...gone.map((proxy) => lostDelivery(proxy, hub.table.revision))];
     },

@@ -10,7 +10,9 @@ const failureCode = 1;
 
 /** `fairway server`: runs until it is told to stop. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
-  const loaded = await loadConfig(argv).catch((error: unknown) => [error instanceof Error ? error.message : String(error)]);
+  const loaded = await loadConfig(argv).catch((error: unknown) => [
+    error instanceof Error ? error.message : String(error),
+  ]);
   if (Array.isArray(loaded)) {
     for (const line of loaded) process.stderr.write(`fairway server: ${line}\n`);
     return usageCode;
@@ -53,20 +55,31 @@ type Loaded = { readonly config: ServerConfig; readonly print: boolean } | 'help
 /** The configuration, or the lines that say what is wrong with it. */
 async function loadConfig(argv: readonly string[]): Promise<Loaded | string[]> {
   const options = Object.fromEntries(
-    Object.values(serverFields).map(({ flag }) => [flag.slice(2), { type: flag === '--insecure' ? 'boolean' : 'string' } as const]),
+    Object.values(serverFields).map(({ flag }) => [
+      flag.slice(2),
+      { type: flag === '--insecure' ? 'boolean' : 'string' } as const,
+    ]),
   );
   const { values } = parseArgs({
     args: [...argv],
-    options: { ...options, config: { type: 'string' }, 'print-config': { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      ...options,
+      config: { type: 'string' },
+      'print-config': { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
     strict: true,
   });
   if (values['help'] === true) return 'help';
   const path = values['config'] ?? process.env['FAIRWAY_CONFIG'];
   const file = typeof path === 'string' ? parse(await readFile(path, 'utf8'), { maxAliasCount: 0 }) : undefined;
   const given: Readonly<Record<string, unknown>> = values;
-  const flags = Object.fromEntries(Object.entries(serverFields).map(([field, { flag }]) => [field, given[flag.slice(2)]]));
+  const flags = Object.fromEntries(
+    Object.entries(serverFields).map(([field, { flag }]) => [field, given[flag.slice(2)]]),
+  );
   const config = parseServerConfig({ file, env: process.env, flags });
-  if (!config.ok) return config.error.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`));
+  if (!config.ok)
+    return config.error.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`));
   return { config: config.value, print: values['print-config'] === true };
 }
 

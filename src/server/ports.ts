@@ -1,6 +1,6 @@
 import type { Ports, PreviewResult, ProxyInfo, View } from '../api/index.ts';
 import { type Changes, type Mirror, preview } from '../control/index.ts';
-import { parseObjectKey, type ObjectKey } from '../model/index.ts';
+import { type ObjectKey, parseObjectKey } from '../model/index.ts';
 import { nodeName } from '../observe/index.ts';
 import { type Rejection, rejectionKey, type StatusSources, statusOf } from '../status/index.ts';
 import type { Budget } from '../view/index.ts';
@@ -47,7 +47,9 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
     const touched = new Set<string>();
     for (const { node } of deliveries.streams()) {
       const own = table.audiencesOf(node);
-      const concerned = subjectsOf(node).some((subject) => subjects.has(subject)) || [...audiences].some((audience) => own.has(audience));
+      const concerned =
+        subjectsOf(node).some((subject) => subjects.has(subject)) ||
+        [...audiences].some((audience) => own.has(audience));
       if (concerned) touched.add(nodeName(node.id));
     }
     return [...touched].sort();
@@ -62,10 +64,15 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
       },
     },
     proxies: {
-      list: () => deliveries.streams().map((stream) => proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica)),
+      list: () =>
+        deliveries
+          .streams()
+          .map((stream) => proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica)),
       get: (node) => {
         const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
-        return stream === undefined ? undefined : proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica);
+        return stream === undefined
+          ? undefined
+          : proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica);
       },
     },
   };
@@ -75,7 +82,12 @@ function keyOf({ kind, metadata }: { kind: string; metadata: { scope?: string; n
   return metadata.scope === undefined ? `${kind}/${metadata.name}` : `${kind}/${metadata.scope}/${metadata.name}`;
 }
 
-function proxyInfo(stream: StreamStatus, inStep: boolean, rejections: ReadonlyMap<string, Rejection>, replica: string): ProxyInfo {
+function proxyInfo(
+  stream: StreamStatus,
+  inStep: boolean,
+  rejections: ReadonlyMap<string, Rejection>,
+  replica: string,
+): ProxyInfo {
   const { node, openedAt, types } = stream;
   const refused = types.some(({ rejected }) => rejected.length > 0);
   return {

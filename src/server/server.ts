@@ -2,10 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
+import { createApi } from '../api/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 import { joinHostPort, splitHostPort } from '../config/index.ts';
-import { createApi } from '../api/index.ts';
-import { type Adoption, createChanges, createMirror, createPinner, createTransitionWriter, createWorld } from '../control/index.ts';
+import {
+  type Adoption,
+  createChanges,
+  createMirror,
+  createPinner,
+  createTransitionWriter,
+  createWorld,
+  objectOf,
+} from '../control/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
@@ -78,7 +86,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       budget,
       log: log.child({ room: 'control' }),
       onAdopted: (adoption) => onAdopted(adoption),
-      retry: (attempt, signal) => sleep(backoffMs(attempt, { baseMs: 50, maxMs: 5_000, random: Math.random() }), undefined, { signal }),
+      retry: (attempt, signal) =>
+        sleep(backoffMs(attempt, { baseMs: 50, maxMs: 5_000, random: Math.random() }), undefined, { signal }),
     });
     let first: Adoption | undefined;
     onAdopted = (adoption) => {
@@ -108,7 +117,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const pinner = createPinner({
       mirror,
       store,
-      accepted: (key, object) => draftsOf(key, object, sources, now()).drafts.some(({ type, status }) => type === 'Programmed' && status === 'True'),
+      accepted: (key, object) =>
+        draftsOf(key, object, sources, now()).drafts.some(
+          ({ type, status }) => type === 'Programmed' && status === 'True',
+        ),
       newId,
       log: log.child({ room: 'control' }),
     });
@@ -120,6 +132,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       nodes,
       refusals,
       metrics,
+      uidOf: (key) => objectOf(mirror, key)?.metadata.uid,
       log: log.child({ room: 'xds' }),
       onProgress: () => {
         transitions.progressed();
@@ -137,11 +150,23 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     };
     hub.commit(first.commit);
     transitions.touchAll();
-    closers.push(() => transitions.close(), () => pinner.close(), () => nodes.close(), () => refusals.close());
+    closers.push(
+      () => transitions.close(),
+      () => pinner.close(),
+      () => nodes.close(),
+      () => refusals.close(),
+    );
 
     const xdsListen = listenOn(config.xdsListen);
     const xdsLog = log.child({ room: 'xds' });
-    const xds = await createXdsServer({ hub, log: xdsLog, listen: xdsListen, clock: now, random: Math.random, onProgress: feed });
+    const xds = await createXdsServer({
+      hub,
+      log: xdsLog,
+      listen: xdsListen,
+      clock: now,
+      random: Math.random,
+      onProgress: feed,
+    });
     const xdsAddress = joinHostPort(xdsListen.host, xds.port);
     closers.push(() => xds.close());
     const sweeping = setInterval(() => {

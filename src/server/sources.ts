@@ -12,10 +12,15 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
     verdicts: (key) => kernel.get(graph.verdicts, key),
     failure: (key) => {
       // Rows of derivations stand under the object's key, or under one that begins with it.
-      const failure = kernel.failures().find((candidate) => candidate.key === key || candidate.key.startsWith(`${key}|`));
+      const failure = kernel
+        .failures()
+        .find((candidate) => candidate.key === key || candidate.key.startsWith(`${key}|`));
       return failure?.error;
     },
-    deliveries: (key) => [...kernel.members(translation.resourcesOf, key)].sort().map((resource) => deliveries.of(parseResourceKey(resource))),
+    deliveries: (key) =>
+      [...kernel.members(translation.resourcesOf, key)]
+        .sort()
+        .map((resource) => deliveries.of(parseResourceKey(resource))),
     rejections: (key) => records.rejectionsOf(key),
     pin: (key) => records.pins.get(key),
     transitions: (key) => records.transitionsOf(key),
@@ -24,7 +29,11 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
       const record = records.nodes.get(name);
       const live = deliveries.ofNode(name);
       if (record === undefined) return undefined;
-      return { record: { ...record, connected: live !== undefined }, types: live?.types ?? [], delivery: live?.delivery };
+      return {
+        record: { ...record, connected: live !== undefined },
+        types: live?.types ?? [],
+        delivery: live?.delivery,
+      };
     },
     fleetExists: (name) => kernel.get(graph.objects.Fleet, objectKey('Fleet', undefined, name)) !== undefined,
     fleetProxies: (fleet) => deliveries.ofFleet(fleet),

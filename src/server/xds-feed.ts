@@ -1,10 +1,9 @@
-import type { RefusalObserver } from '../observe/index.ts';
-import type { NodeObserver } from '../observe/index.ts';
-import { nodeName } from '../observe/index.ts';
+import type { ObjectKey } from '../model/index.ts';
+import { type NodeObserver, nodeName, type RefusalObserver } from '../observe/index.ts';
 import type { Suspect } from '../status/index.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import type { Logger } from '../telemetry/log.ts';
-import type { Part, Progress } from '../xds/index.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Progress, Rejection } from '../xds/index.ts';
 import type { Deliveries } from './deliveries.ts';
 
 export interface ProgressSinks {
@@ -12,6 +11,8 @@ export interface ProgressSinks {
   readonly nodes: NodeObserver;
   readonly refusals: RefusalObserver;
   readonly metrics: Metrics;
+  /** Of the object as it stands; undefined when it is gone. */
+  readonly uidOf: (key: ObjectKey) => string | undefined;
   readonly log: Logger;
   /** Proxies acknowledged or refused something. */
   readonly onProgress: () => void;
@@ -27,7 +28,13 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
     switch (event.kind) {
       case 'opened':
         metrics.streams.inc();
-        log.info({ event: 'proxy_connected', nodeId: event.nodeId, fleet: event.node.cluster, peer: event.peer, version: event.node.version });
+        log.info({
+          event: 'proxy_connected',
+          nodeId: event.nodeId,
+          fleet: event.node.cluster,
+          peer: event.peer,
+          version: event.node.version,
+        });
         nodes.connected({ nodeId: event.nodeId, fleet: event.node.cluster, version: event.node.version }, event.at);
         return;
       case 'closed':
@@ -36,15 +43,25 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
         nodes.disconnected(event.nodeId, event.at);
         return;
       case 'rejected': {
-        const { type, name, hash, words, scope, parts, good } = event;
+        const { type, name, hash, words, scope } = event;
         metrics.rejections.inc({ type: shortType(type), scope });
         log.warn({ event: 'resource_rejected', nodeId: event.nodeId, type, name, scope, words });
-        refusals.refused({ node: nodeName(event.nodeId), type, name, hash, words, scope, suspects: suspectsOf(parts, good) }, event.at);
+        refusals.refused(
+          { node: nodeName(event.nodeId), type, name, hash, words, scope, suspects: suspectsOf(event, sinks.uidOf) },
+          event.at,
+        );
         return;
       }
       case 'stalled':
         metrics.stalls.inc({ reason: event.reason });
-        log.warn({ event: 'proxy_stalled', nodeId: event.nodeId, reason: event.reason, type: event.type, names: event.names, missing: event.missing });
+        log.warn({
+          event: 'proxy_stalled',
+          nodeId: event.nodeId,
+          reason: event.reason,
+          type: event.type,
+          names: event.names,
+          missing: event.missing,
+        });
         return;
       case 'acquitted':
         log.info({ event: 'resource_acquitted', type: event.type, name: event.name });
@@ -63,10 +80,14 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
 }
 
 /** The objects to blame, each with its generation in the refused form and in the last accepted one. */
-function suspectsOf(parts: readonly Part[], good: readonly Part[]): Suspect[] {
+function suspectsOf({ parts, good, words }: Rejection, uidOf: ProgressSinks['uidOf']): Suspect[] {
   const accepted = new Map(good.map(({ unit, generation }) => [unit, generation]));
   const suspects = new Map<string, Suspect>();
-  for (const { unit, generation } of parts) suspects.set(unit, { unit, refused: generation, good: accepted.get(unit) ?? null });
+  for (const { unit, generation } of parts) {
+    const uid = uidOf(unit);
+    if (uid !== undefined)
+      suspects.set(unit, { unit, uid, refused: generation, good: accepted.get(unit) ?? null, words });
+  }
   return [...suspects.values()];
 }
 

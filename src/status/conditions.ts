@@ -43,6 +43,11 @@ export function transitionsOf(
     const known = stored.find((transition) => transition.type === type);
     return { type, status, reason, since: known?.status === status ? known.since : now };
   });
-  const same = next.length === stored.length && next.every((one, at) => stored[at]?.status === one.status && stored[at]?.reason === one.reason && stored[at]?.type === one.type);
+  const same =
+    next.length === stored.length &&
+    next.every(
+      (one, at) =>
+        stored[at]?.status === one.status && stored[at]?.reason === one.reason && stored[at]?.type === one.type,
+    );
   return same ? undefined : next;
 }

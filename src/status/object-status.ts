@@ -62,7 +62,8 @@ export function draftsOf(
 ): { drafts: readonly ConditionDraft[]; fields: Readonly<Record<string, unknown>> } {
   const failure = sources.failure(key);
   const verdicts = sources.verdicts(key);
-  const fromGraph: readonly ConditionDraft[] = failure === undefined ? (verdicts?.conditions ?? []) : [internalError(failure)];
+  const fromGraph: readonly ConditionDraft[] =
+    failure === undefined ? (verdicts?.conditions ?? []) : [internalError(failure)];
   switch (object.kind) {
     case 'Scope':
       return { drafts: fromGraph.filter(({ type }) => type === 'Accepted'), fields: {} };
@@ -71,12 +72,18 @@ export function draftsOf(
     case 'Fleet': {
       const proxies = sources.fleetProxies(object.metadata.name);
       const { condition, realization } = programmed({ ...subject(key, object, sources), deliveries: [proxies] });
-      return { drafts: [...without(fromGraph, 'ResolvedRefs'), condition], fields: { realization, usedBy: usedBy(key, sources) } };
+      return {
+        drafts: [...without(fromGraph, 'ResolvedRefs'), condition],
+        fields: { realization, usedBy: usedBy(key, sources) },
+      };
     }
     case 'Certificate': {
       const { drafts, facts } = certificateStatus(fromGraph, object.spec, nowMs);
       const { condition, realization } = programmedOf(key, object, drafts, sources);
-      return { drafts: [...without(drafts, 'ResolvedRefs'), condition], fields: { ...facts, realization, usedBy: usedBy(key, sources) } };
+      return {
+        drafts: [...without(drafts, 'ResolvedRefs'), condition],
+        fields: { ...facts, realization, usedBy: usedBy(key, sources) },
+      };
     }
     default: {
       const { condition, realization } = programmedOf(key, object, fromGraph, sources);
@@ -92,7 +99,12 @@ export function draftsOf(
 }
 
 function internalError(failure: Error): ConditionDraft {
-  return { type: 'Accepted', status: 'False', reason: 'InternalError', message: `${failure.message}: please report this; other objects are not affected` };
+  return {
+    type: 'Accepted',
+    status: 'False',
+    reason: 'InternalError',
+    message: `${failure.message}: please report this; other objects are not affected`,
+  };
 }
 
 function subject(key: ObjectKey, object: FairwayObject, sources: StatusSources) {
@@ -101,9 +113,18 @@ function subject(key: ObjectKey, object: FairwayObject, sources: StatusSources) 
     what: key,
     generation,
     deliveries: sources.deliveries(key),
-    rejections: sources.rejections(key).filter(({ suspects }) => suspects.some(({ unit, refused }) => unit === key && refused === generation)),
+    rejections: sources.rejections(key).flatMap((rejection) => {
+      const suspect = rejection.suspects.find(
+        ({ unit, uid, refused }) => unit === key && uid === object.metadata.uid && refused === generation,
+      );
+      return suspect === undefined ? [] : [{ ...rejection, words: suspect.words }];
+    }),
     pin: sources.pin(key),
-    nothing: { reason: 'NotReferenced', message: 'no virtual service that is served uses it', status: 'Unknown' as const },
+    nothing: {
+      reason: 'NotReferenced',
+      message: 'no virtual service that is served uses it',
+      status: 'Unknown' as const,
+    },
   };
 }
 
@@ -120,7 +141,10 @@ function programmedOf(
   }
   const problem = drafts.find(({ status }) => status === 'False');
   if (problem !== undefined) {
-    return programmed({ ...input, nothing: { reason: 'NotAccepted', message: `nothing of it is served: see ${problem.type}`, status: 'False' } });
+    return programmed({
+      ...input,
+      nothing: { reason: 'NotAccepted', message: `nothing of it is served: see ${problem.type}`, status: 'False' },
+    });
   }
   return programmed(input);
 }
@@ -142,21 +166,39 @@ function certificateStatus(drafts: readonly ConditionDraft[], spec: CertificateS
   }
   const { subject: name, sans, notAfter, fingerprint } = inspected.value;
   const daysLeft = Math.floor((Date.parse(notAfter) - nowMs) / dayMs);
-  const facts = { subject: name, subjectAltNames: sans, notAfter, daysLeft, expiring: daysLeft < expiringDays, fingerprint };
+  const facts = {
+    subject: name,
+    subjectAltNames: sans,
+    notAfter,
+    daysLeft,
+    expiring: daysLeft < expiringDays,
+    fingerprint,
+  };
   return { drafts, facts };
 }
 
 function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, name: string) {
   const node = sources.node(name);
-  const accepted = node === undefined || sources.fleetExists(node.record.fleet) ? without(drafts, 'ResolvedRefs') : [fleetMissing(node.record)];
+  const accepted =
+    node === undefined || sources.fleetExists(node.record.fleet)
+      ? without(drafts, 'ResolvedRefs')
+      : [fleetMissing(node.record)];
   if (node === undefined) {
     const message = 'no proxy with this node id has ever connected';
-    return { drafts: [...accepted, { type: 'Connected', status: 'False' as const, reason: 'NotConnected', message }], fields: { phase: 'Disconnected' } };
+    return {
+      drafts: [...accepted, { type: 'Connected', status: 'False' as const, reason: 'NotConnected', message }],
+      fields: { phase: 'Disconnected' },
+    };
   }
   const { record, types, delivery } = node;
   const connected: ConditionDraft = record.connected
     ? { type: 'Connected', status: 'True', reason: 'Connected', message: '' }
-    : { type: 'Connected', status: 'False', reason: 'NotConnected', message: `the proxy is not connected since ${record.since}; it goes on serving what it has` };
+    : {
+        type: 'Connected',
+        status: 'False',
+        reason: 'NotConnected',
+        message: `the proxy is not connected since ${record.since}; it goes on serving what it has`,
+      };
   const { condition } = programmed({
     what: name,
     generation: 0,
@@ -175,6 +217,14 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
 }
 
 function fleetMissing({ fleet }: NodeRecord): ConditionDraft {
-  const named = fleet === '' ? 'the proxy names no fleet (node.cluster is empty)' : `the proxy names Fleet ${fleet}, which does not exist`;
-  return { type: 'Accepted', status: 'False', reason: 'FleetMissing', message: `${named}: it gets an empty configuration until the Fleet is created` };
+  const named =
+    fleet === ''
+      ? 'the proxy names no fleet (node.cluster is empty)'
+      : `the proxy names Fleet ${fleet}, which does not exist`;
+  return {
+    type: 'Accepted',
+    status: 'False',
+    reason: 'FleetMissing',
+    message: `${named}: it gets an empty configuration until the Fleet is created`,
+  };
 }

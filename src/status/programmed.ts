@@ -54,7 +54,8 @@ export function programmed(input: ProgrammedInput): { condition: ConditionDraft;
   });
   const refusal = refusalOf(input, proxies);
   if (refusal !== undefined) return condition('False', 'RejectedByProxy', refusal);
-  if (input.deliveries.length === 0) return condition(input.nothing.status, input.nothing.reason, input.nothing.message);
+  if (input.deliveries.length === 0)
+    return condition(input.nothing.status, input.nothing.reason, input.nothing.message);
   const counting = [...proxies.values()].filter(({ counts }) => counts);
   const concerned = counting.length > 0 ? counting : [...proxies.values()];
   if (concerned.length === 0) {
@@ -65,7 +66,11 @@ export function programmed(input: ProgrammedInput): { condition: ConditionDraft;
   const lost = waiting.filter((proxy) => proxy.lost).length;
   const names = listNodes(waiting.map(({ node }) => node));
   const unreachable = lost > 0 ? `, ${lost} of them unreachable` : '';
-  return condition('False', 'Pending', `${concerned.length - waiting.length} of ${concerned.length} proxies have it; waiting for ${names}${unreachable}`);
+  return condition(
+    'False',
+    'Pending',
+    `${concerned.length - waiting.length} of ${concerned.length} proxies have it; waiting for ${names}${unreachable}`,
+  );
 }
 
 /** Worst first: what one proxy makes of all resources together. */
@@ -91,21 +96,31 @@ function realizationOf(proxies: ReadonlyMap<string, Delivery>): Realization {
     desired: all.length,
     realized: all.filter(({ state }) => state === 'acked' || state === 'unwanted').length,
     failed: rejected.slice(0, maxListedNodes).map(({ node, words }) => ({ node, message: words ?? '' })),
-    unreachable: all.filter(({ lost }) => lost).slice(0, maxListedNodes).map(({ node }) => node),
+    unreachable: all
+      .filter(({ lost }) => lost)
+      .slice(0, maxListedNodes)
+      .map(({ node }) => node),
   };
 }
 
 function refusalOf(input: ProgrammedInput, proxies: ReadonlyMap<string, Delivery>): string | undefined {
   const [rejection] = input.rejections;
   if (rejection !== undefined) {
-    const nodes = rejection.nodeCount === 1 ? `proxy ${listNodes(rejection.nodes)}` : `${rejection.nodeCount} proxies (${listNodes(rejection.nodes)})`;
-    const times = rejection.count === 1 ? `at ${rejection.first}` : `first at ${rejection.first}, last at ${rejection.last}`;
+    const nodes =
+      rejection.nodeCount === 1
+        ? `proxy ${listNodes(rejection.nodes)}`
+        : `${rejection.nodeCount} proxies (${listNodes(rejection.nodes)})`;
+    const times =
+      rejection.count === 1 ? `at ${rejection.first}` : `first at ${rejection.first}, last at ${rejection.last}`;
     return `${nodes} refused generation ${input.generation}, ${times}: ${rejection.words}. ${stillServing(input)}`;
   }
   const rejected = [...proxies.values()].filter(({ state }) => state === 'rejected');
   const [first] = rejected;
   if (first === undefined) return undefined;
-  const nodes = rejected.length === 1 ? `proxy ${first.node}` : `${rejected.length} proxies (${listNodes(rejected.map(({ node }) => node))})`;
+  const nodes =
+    rejected.length === 1
+      ? `proxy ${first.node}`
+      : `${rejected.length} proxies (${listNodes(rejected.map(({ node }) => node))})`;
   return `${nodes} refused it: ${first.words ?? ''}. ${stillServing(input)}`;
 }
 

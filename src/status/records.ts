@@ -11,7 +11,7 @@ export interface Rejection {
   readonly name: string;
   /** Hash of the refused form. */
   readonly hash: string;
-  /** The proxy's words, normalised. */
+  /** The proxy's last words, normalised. */
   readonly words: string;
   /** `convicted`: refused wherever it was tried; `local`: others accepted it; `host`: a fault of the proxy's host. */
   readonly scope: 'convicted' | 'local' | 'host';
@@ -22,16 +22,20 @@ export interface Rejection {
   /** RFC 3339. */
   readonly first: string;
   readonly last: string;
-  /** The objects that changed since the last accepted form. */
+  /** The objects that changed since the last accepted form, with those of earlier refusals that still stand so. */
   readonly suspects: readonly Suspect[];
 }
 
 export interface Suspect {
   readonly unit: ObjectKey;
+  /** Of the object: a later one of the same name is another. */
+  readonly uid: string;
   /** Its generation in the refused form. */
   readonly refused: number;
   /** Its generation in the last accepted form; null when it was not part of one. */
   readonly good: number | null;
+  /** What the proxy said when this object's change was among the refused. */
+  readonly words: string;
 }
 
 export const maxNamedNodes = 10;
@@ -43,6 +47,8 @@ export function rejectionKey(type: string, name: string): string {
 
 /** Plan: the refused generation of an object, and the one that goes on being served (null: none). */
 export interface PinRecord {
+  /** Of the object: the pin does not hold for a later one of the same name. */
+  readonly uid: string;
   readonly refused: number;
   readonly good: number | null;
 }

@@ -9,7 +9,14 @@ export type LogLevel = (typeof logLevels)[number];
  * Fields that can hold key material are cut out wherever a log line might carry an object: a certificate's key is
  * nowhere printed, not even by mistake.
  */
-const secretPaths = ['key', 'spec.key', 'object.spec.key', '*.spec.key', 'req.headers.authorization', 'headers.authorization'];
+const secretPaths = [
+  'key',
+  'spec.key',
+  'object.spec.key',
+  '*.spec.key',
+  'req.headers.authorization',
+  'headers.authorization',
+];
 
 /**
  * One line of JSON per event on `destination` (standard error by default): `event` is a constant name, facts stand in

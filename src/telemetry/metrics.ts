@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /**
  * The metrics of a server process, each with what it says: the one table that the README's list is held to by a test.
@@ -21,7 +21,11 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry, prefix: 'fairway_' });
   return {
     registry,
-    viewRevision: new Gauge({ name: 'fairway_view_revision', help: 'Store revision that this View has reached', registers }),
+    viewRevision: new Gauge({
+      name: 'fairway_view_revision',
+      help: 'Store revision that this View has reached',
+      registers,
+    }),
     adoptionSeconds: new Histogram({
       name: 'fairway_adoption_seconds',
       help: 'Time to settle and adopt a batch of store commits',

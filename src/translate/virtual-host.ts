@@ -107,14 +107,18 @@ export function encodeHost(
   return {
     host: row.host,
     bytes: asField(hostsOfTable, join([head, ...routes.map(({ bytes }) => bytes)])),
-    parts: contributors.map(({ part }) => part),
+    // Rules that moved to another host are changed rules, though their own bytes are the same.
+    parts: [
+      ...sets.map(({ part }) => ({ ...part, hash: `${part.hash}@${row.host}` })),
+      ...(last === undefined ? [] : [last.part]),
+    ],
     clusters: [...new Set(contributors.flatMap(({ clusters }) => clusters))],
   };
 }
 
-/** The parts of two builds are the same values exactly when nothing in them changed, and they make the bytes. */
+/** Where the parts are the same, so are the bytes: they are made of nothing else. */
 export function sameHost(a: EncodedHost, b: EncodedHost): boolean {
-  return sameList(a.parts, b.parts, (x, y) => x === y);
+  return sameList(a.parts, b.parts, (x, y) => x.hash === y.hash && x.unit === y.unit && x.generation === y.generation);
 }
 
 /**

@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Backend, startBackend, startEcho } from '../support/backend.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { freePort } from '../support/ports.ts';
 import { startFairway, type TestFairway } from '../support/fairway.ts';
+import { freePort } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 
 // The whole path, for real: REST, store, View, delta ADS, Envoy, traffic, and back into status.
@@ -17,7 +17,13 @@ let port: number;
 let tcpPort: number;
 
 beforeAll(async () => {
-  [one, two, echo, port, tcpPort] = await Promise.all([startBackend('one'), startBackend('two'), startEcho(), freePort(), freePort()]);
+  [one, two, echo, port, tcpPort] = await Promise.all([
+    startBackend('one'),
+    startBackend('two'),
+    startEcho(),
+    freePort(),
+    freePort(),
+  ]);
   fairway = await startFairway();
   envoy = await startEnvoy({ xdsPort: fairway.xdsPort, fleet: 'edge', node: 'lb-1' });
 });
@@ -29,7 +35,10 @@ afterAll(async () => {
 
 const member = (backend: { port: number }) => ({ address: '127.0.0.1', port: backend.port });
 
-async function ask(path: string, host = 'shop.example'): Promise<{ status: number; backend: string | null; body: string }> {
+async function ask(
+  path: string,
+  host = 'shop.example',
+): Promise<{ status: number; backend: string | null; body: string }> {
   const { request } = await import('node:http');
   return new Promise((resolve, reject) => {
     request({ host: '127.0.0.1', port, path, headers: { host } }, (response) => {
@@ -38,7 +47,9 @@ async function ask(path: string, host = 'shop.example'): Promise<{ status: numbe
       response.on('data', (chunk: string) => {
         body += chunk;
       });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, backend: String(response.headers['x-backend'] ?? ''), body }));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, backend: String(response.headers['x-backend'] ?? ''), body }),
+      );
     })
       .on('error', reject)
       .end();
@@ -48,17 +59,27 @@ async function ask(path: string, host = 'shop.example'): Promise<{ status: numbe
 test('an Envoy whose fleet is not there yet is a Node with a condition, and is filled when the Fleet appears', async () => {
   await until('the Node', async () => (await fairway.call('GET', '/v1/nodes/lb-1')).status === 200);
   const lonely = await fairway.waitFor('Node', 'lb-1', 'Accepted', 'False');
-  expect(lonely.status.conditions.find(({ type }) => type === 'Accepted')).toMatchObject({ reason: 'FleetMissing', message: expect.stringContaining('Fleet edge') });
+  expect(lonely.status.conditions.find(({ type }) => type === 'Accepted')).toMatchObject({
+    reason: 'FleetMissing',
+    message: expect.stringContaining('Fleet edge'),
+  });
   await fairway.put({ kind: 'Fleet', metadata: { name: 'edge' }, spec: {} });
   const node = await fairway.waitFor('Node', 'lb-1', 'Accepted', 'True');
-  expect(node.status).toMatchObject({ phase: 'Connected', fleet: 'edge', envoy: { version: '1.40.0', connected: true } });
+  expect(node.status).toMatchObject({
+    phase: 'Connected',
+    fleet: 'edge',
+    envoy: { version: '1.40.0', connected: true },
+  });
 });
 
 test('a service and its pool become traffic, in whatever order they are created', async () => {
   await fairway.put({
     kind: 'VirtualService',
     metadata: { name: 'shop' },
-    spec: { fleet: 'edge', listeners: [{ name: 'web', port, protocol: 'HTTP', defaultAction: { forward: [{ pool: 'web' }] } }] },
+    spec: {
+      fleet: 'edge',
+      listeners: [{ name: 'web', port, protocol: 'HTTP', defaultAction: { forward: [{ pool: 'web' }] } }],
+    },
   });
   const unresolved = await fairway.waitFor('VirtualService', 'shop', 'ResolvedRefs', 'False');
   expect(unresolved.status.conditions.find(({ type }) => type === 'ResolvedRefs')?.reason).toBe('ReferenceMissing');
@@ -90,16 +111,30 @@ test('a Route of another scope joins the listener where it is allowed', async ()
       spec: {
         attachTo: [{ virtualService: 'default/shop', listener: 'web' }],
         hosts: ['API.example'],
-        rules: [{ name: 'all', match: [{ path: { prefix: '/v1' } }], action: { forward: [{ pool: 'api' }], rewrite: { prefix: '/' } } }],
+        rules: [
+          {
+            name: 'all',
+            match: [{ path: { prefix: '/v1' } }],
+            action: { forward: [{ pool: 'api' }], rewrite: { prefix: '/' } },
+          },
+        ],
       },
     },
   );
   await fairway.waitFor('Route', 'api', 'Accepted', 'False', 'team');
   const { body } = await fairway.call('GET', '/v1/scopes/default/virtual-services/shop');
   const [listener] = body.spec.listeners;
-  await fairway.put({ kind: 'VirtualService', metadata: { name: 'shop' }, spec: { ...body.spec, listeners: [{ ...listener, allowedRoutes: { scopes: ['default', 'team'] } }] } });
+  await fairway.put({
+    kind: 'VirtualService',
+    metadata: { name: 'shop' },
+    spec: { ...body.spec, listeners: [{ ...listener, allowedRoutes: { scopes: ['default', 'team'] } }] },
+  });
   await fairway.waitFor('Route', 'api', 'Programmed', 'True', 'team');
-  expect(await ask('/v1/items', 'api.example')).toMatchObject({ status: 200, backend: 'one', body: expect.stringContaining('GET /items') });
+  expect(await ask('/v1/items', 'api.example')).toMatchObject({
+    status: 200,
+    backend: 'one',
+    body: expect.stringContaining('GET /items'),
+  });
   expect(await ask('/v1/items', 'shop.example')).toMatchObject({ backend: 'two' });
 });
 
@@ -109,7 +144,10 @@ test('TCP goes through, and listeners were never drained by all this', async () 
     {
       kind: 'VirtualService',
       metadata: { name: 'echo' },
-      spec: { fleet: 'edge', listeners: [{ name: 'tcp', port: tcpPort, protocol: 'TCP', defaultAction: { pool: 'echo' } }] },
+      spec: {
+        fleet: 'edge',
+        listeners: [{ name: 'tcp', port: tcpPort, protocol: 'TCP', defaultAction: { pool: 'echo' } }],
+      },
     },
   );
   await fairway.waitFor('VirtualService', 'echo', 'Programmed', 'True');
@@ -139,14 +177,16 @@ test('the proxies say who is connected and what it has', async () => {
 test('a deleted service is gone from Envoy, and its port is free', async () => {
   expect((await fairway.call('DELETE', '/v1/scopes/default/virtual-services/echo')).status).toBe(200);
   await until('the listener to go', async () => !(await envoy.admin('/listeners')).includes('default/echo'));
-  const refused = await until('the port to be closed', () =>
-    new Promise<boolean>((resolve) => {
-      const socket = connect(tcpPort, '127.0.0.1', () => {
-        socket.destroy();
-        resolve(false);
-      });
-      socket.once('error', () => resolve(true));
-    }),
+  const refused = await until(
+    'the port to be closed',
+    () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(tcpPort, '127.0.0.1', () => {
+          socket.destroy();
+          resolve(false);
+        });
+        socket.once('error', () => resolve(true));
+      }),
   );
   expect(refused).toBe(true);
 });

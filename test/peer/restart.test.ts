@@ -37,11 +37,19 @@ beforeAll(async () => {
   envoy = await startEnvoy({ xdsPort: proxy.port, fleet: 'edge', node: 'lb-1' });
   await fairway.put(
     { kind: 'Fleet', metadata: { name: 'edge' }, spec: {} },
-    { kind: 'VirtualService', metadata: { name: 'shop' }, spec: { fleet: 'edge', listeners: [{ name: 'web', port, protocol: 'HTTP' }] } },
+    {
+      kind: 'VirtualService',
+      metadata: { name: 'shop' },
+      spec: { fleet: 'edge', listeners: [{ name: 'web', port, protocol: 'HTTP' }] },
+    },
   );
   for (const [n, host] of hosts.entries()) {
     await fairway.put(
-      { kind: 'BackendPool', metadata: { name: `team-${n}` }, spec: { members: [{ address: '127.0.0.1', port: backend.port }] } },
+      {
+        kind: 'BackendPool',
+        metadata: { name: `team-${n}` },
+        spec: { members: [{ address: '127.0.0.1', port: backend.port }] },
+      },
       {
         kind: 'Route',
         metadata: { name: `team-${n}` },

@@ -192,7 +192,7 @@ function applied({ objects, pins, revision }: Inputs, edits: readonly Edit[]): I
     };
     next.objects.set(key, { apiVersion: 'fairway/v1', kind, metadata, spec: after } as FairwayObject);
     const good = before === undefined ? undefined : { generation: before.metadata.generation, spec: before.spec };
-    if (pinned) next.pins.set(key, { refused: generation, good });
+    if (pinned) next.pins.set(key, { uid: key, refused: generation, good });
     else next.pins.delete(key);
   }
   return next;

@@ -33,6 +33,7 @@ export interface Answer {
 }
 
 export interface Manifest {
+  readonly apiVersion?: 'fairway/v1';
   readonly kind: string;
   readonly metadata: {
     readonly name: string;
@@ -156,14 +157,16 @@ export function urlOf({ kind, metadata }: Pick<Manifest, 'kind' | 'metadata'>): 
   return `/v1${place}/${plurals[kind]}/${metadata.name}`;
 }
 
+const apiVersion = 'fairway/v1';
+
 export function pool(name: string, spec: object = {}, metadata: Partial<Manifest['metadata']> = {}): Manifest {
   const members = [{ address: '10.0.0.1', port: 8080 }];
-  return { kind: 'BackendPool', metadata: { name, ...metadata }, spec: { members, ...spec } };
+  return { apiVersion, kind: 'BackendPool', metadata: { name, ...metadata }, spec: { members, ...spec } };
 }
 
 export function service(name: string, poolName: string, metadata: Partial<Manifest['metadata']> = {}): Manifest {
   const listener = { name: 'web', port: 80, protocol: 'HTTP', defaultAction: { forward: [{ pool: poolName }] } };
-  return { kind: 'VirtualService', metadata: { name, ...metadata }, spec: { listeners: [listener] } };
+  return { apiVersion, kind: 'VirtualService', metadata: { name, ...metadata }, spec: { listeners: [listener] } };
 }
 
 /** A certificate or key of test/support/certificates: `p256`, `p256.key`. */
@@ -173,15 +176,28 @@ export function pem(name: string): string {
 
 export function certificate(name: string, algorithm: 'p256' | 'p384' | 'rsa2048' = 'p256'): Manifest {
   return {
+    apiVersion,
     kind: 'Certificate',
     metadata: { name },
     spec: { chain: pem(algorithm), key: pem(`${algorithm}.key`) },
   };
 }
 
-/** The bytes of a key as they could show up anywhere: each line of its base64. */
-export function keyLines(name: string): readonly string[] {
-  return pem(`${name}.key`)
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('-----'));
+/**
+ * Pieces of keys as they could show up anywhere: every 20 characters of a line of their base64, except for those that
+ * the certificate has too, since it holds the public half.
+ */
+export function keyFragments(...names: readonly string[]): readonly string[] {
+  const fragments = new Set<string>();
+  for (const name of names) {
+    const lines = pem(`${name}.key`).split('\n');
+    const isPublic = pem(name).replaceAll('\n', '');
+    for (const line of lines.filter((text) => !text.startsWith('-----'))) {
+      for (let at = 0; at + 20 <= line.length; at++) {
+        const fragment = line.slice(at, at + 20);
+        if (!isPublic.includes(fragment)) fragments.add(fragment);
+      }
+    }
+  }
+  return [...fragments];
 }

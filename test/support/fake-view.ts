@@ -18,6 +18,8 @@ export interface FakeView extends View {
   /** Gives an object a condition besides `Accepted`, by way of the store as transitions come. */
   setCondition(key: ObjectKey, type: string, status: Condition['status']): Promise<void>;
   pin(key: ObjectKey, generation: number | undefined): void;
+  /** How many listen to changes now. */
+  readonly listeners: number;
   /** Holds back what is committed from now on, until `resume`. */
   pause(): void;
   resume(): void;
@@ -86,6 +88,9 @@ export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions 
   return {
     get revision() {
       return revision;
+    },
+    get listeners() {
+      return listeners.size;
     },
     get: (key) => objects.get(key),
     list: (kind) => [...objects.values()].filter((object) => object.kind === kind),

@@ -62,6 +62,9 @@ export async function startProxiedWorld(fleet: string, options: { drainSeconds?:
       const all = [...now.values()];
       const done = (): string[] | undefined => {
         const left = outstanding(all);
+        // Removals too.
+        const [stream] = hub.fleet.streams();
+        if (stream === undefined || stream.ackedRevision < revision) return undefined;
         return left.every((line) => line.includes(': rejected')) ? left : undefined;
       };
       return until('the proxy to answer', done, { limitMs: 30_000, describe: () => outstanding(all) });
