@@ -23,10 +23,12 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
   state.ackedRevision = Math.max(state.ackedRevision, response.revision);
   state.pushesAgain = 0;
   for (const [name, form] of response.puts) {
-    state.land(name, response.nonce);
+    const newest = state.land(name, response.nonce);
     state.suspects.delete(name);
     if (!state.wants(name)) continue;
     state.held.set(name, form);
+    // Given up and asked for again (by `*`) while it was on its way: the client has it, due to it or not.
+    if (!newest) state.mark(name);
     if (state.refused.get(name)?.hash === form.hash) state.refused.delete(name);
     stream.accepted(state.type, name, form, now);
   }

@@ -113,9 +113,9 @@ function judgeRemoval(stream: Stream, state: TypeState, name: string, now: numbe
   return 'wait';
 }
 
-/** The assignment of a cluster that this stream should have, when the table has none. */
+/** The assignment of a cluster that this stream should have, when it is asked for and the table has none. */
 function standIn(stream: Stream, state: TypeState, name: string): Entry | undefined {
-  if (state.type !== typeUrls.endpoint) return undefined;
+  if (state.type !== typeUrls.endpoint || !state.subscription.names.has(name)) return undefined;
   for (const cluster of stream.table.clustersUsing(name)) {
     if (visible(stream, typeUrls.cluster, cluster) !== undefined) return emptyAssignment(name, stream.table.revision);
   }

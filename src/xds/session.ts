@@ -128,7 +128,20 @@ export class DeltaSession {
   mark(type: TypeUrl, name: string): void {
     const state = this.stream.state(type);
     if (state?.wants(name)) state.mark(name);
+    if (type === typeUrls.cluster) this.#markStandIn(name);
     this.stream.wake();
+  }
+
+  /** A cluster whose assignment is not in the table gets an empty one (rule 25), which comes and goes with it. */
+  #markStandIn(cluster: string): void {
+    const { stream } = this;
+    const assignments = stream.state(typeUrls.endpoint);
+    if (assignments === undefined) return;
+    const named = stream.table.get(typeUrls.cluster, cluster)?.assignments ?? [];
+    for (const name of named.length > 0 ? named : [cluster]) {
+      if (!assignments.subscription.names.has(name)) continue;
+      if (visible(stream, typeUrls.endpoint, name) === undefined) assignments.mark(name);
+    }
   }
 
   /** The node's audiences changed: what came or went with them is looked at. */
@@ -242,7 +255,8 @@ export class DeltaSession {
       this.#clusterRequestBy = never;
       for (const type of [typeUrls.endpoint, typeUrls.secret]) {
         const state = stream.state(type);
-        for (const name of state?.subscription.names ?? []) state?.mark(name, true);
+        // What it does not hold has been answered already.
+        for (const name of state?.held.keys() ?? []) state?.mark(name, true);
       }
     }
     if (now >= this.#fillAt) {

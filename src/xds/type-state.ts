@@ -140,8 +140,8 @@ export class TypeState {
     return now;
   }
 
-  /** Ends the flight of a name, if it is still the one of this response. */
-  land(name: string, nonce: string): void {
-    if (this.flying.get(name)?.nonce === nonce) this.flying.delete(name);
+  /** Ends the flight of a name, if it is still the one of this response; false when it is not. */
+  land(name: string, nonce: string): boolean {
+    return this.flying.get(name)?.nonce === nonce && this.flying.delete(name);
   }
 }
