@@ -2,7 +2,7 @@
  * From messages to bytes: the only caller of protobuf's encoder, so that equal content is equal bytes everywhere. The
  * encoder writes map entries in the order of insertion; here they are put in order first.
  */
-import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { create, type DescMessage, fromBinary, isMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
 import { contentHash } from '../lib/hash.ts';
 import type { Need, Part, Resource, TypeUrl } from '../xds/index.ts';
@@ -97,16 +97,33 @@ function orderMaps(desc: DescMessage, message: Fields): void {
     const name = field.oneof === undefined ? field.localName : 'value';
     const value = holder[name];
     if (value === undefined || value === null) continue;
+    const { message: inner } = field;
     if (field.fieldKind === 'map') {
-      const entries = Object.entries(value as Fields).sort(([a], [b]) => (a < b ? -1 : 1));
-      if (field.message !== undefined) for (const [, item] of entries) orderMaps(field.message, item as Fields);
-      holder[name] = Object.fromEntries(entries);
-    } else if (field.message !== undefined) {
-      const items = Array.isArray(value) ? value : [value];
-      // Wrappers (BoolValue and so on) stand as plain values in the message that holds them.
-      for (const item of items) if (typeof item === 'object') orderMaps(field.message, item as Fields);
+      const entries = inOrder(value as Fields);
+      holder[name] = Object.fromEntries(
+        inner === undefined ? entries : entries.map(([key, item]) => [key, orderItem(inner, item)]),
+      );
+    } else if (inner !== undefined) {
+      holder[name] = Array.isArray(value) ? value.map((item) => orderItem(inner, item)) : orderItem(inner, value);
     }
   }
+}
+
+/** A field's value in order. Wrappers (BoolValue and so on) and Structs stand there as plain values, not as messages. */
+function orderItem(desc: DescMessage, item: unknown): unknown {
+  if (isMessage(item)) orderMaps(desc, item as unknown as Fields);
+  else if (desc.typeName === 'google.protobuf.Struct') return orderJson(item);
+  return item;
+}
+
+function orderJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(orderJson);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(inOrder(value as Fields).map(([key, item]) => [key, orderJson(item)]));
+}
+
+function inOrder(fields: Fields): [string, unknown][] {
+  return Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 const holdsMap = new Map<DescMessage, boolean>();
