@@ -7,11 +7,11 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { declareGraph, type Graph } from '../../src/graph/index.ts';
-import type { FairwayObject } from '../../src/model/index.ts';
+import { type FairwayObject, objectKey } from '../../src/model/index.ts';
 import { declareTranslation } from '../../src/translate/index.ts';
 import { type Budget, type Derived, type Fork, Kernel } from '../../src/view/index.ts';
 import type { Row } from '../report.ts';
-import { certificate, keyOf, pool, route, world } from '../world.ts';
+import { certificate, fleet, keyOf, pool, route, world } from '../world.ts';
 
 export const title = 'What one change costs in worlds of 100, 1,000 and 10,000 services';
 
@@ -72,11 +72,13 @@ export async function run(): Promise<Row[]> {
   for (const services of sizes) worlds.push(await build(services));
   const rows: Row[] = [];
   for (const edit of edits) rows.push(...(await measureEdit(worlds, edit)));
-  for (const { services, built, kernel } of worlds) {
+  for (const world of worlds) {
+    const { services, built, kernel } = world;
     const size = `${services} services`;
     rows.push({ metric: `first build, ${size}`, unit: 'ms', fairway: built.settleMs + built.adoptMs });
     rows.push({ metric: `  longest turn of it, ${size}`, unit: 'ms', fairway: built.turnMs });
     rows.push({ metric: `  adoption of it, ${size}`, unit: 'ms', fairway: built.adoptMs });
+    rows.push({ metric: `dry run that touches every service, ${size}`, unit: 'ms', fairway: await dryRun(world) });
     rows.push({ metric: `cells, ${size}`, unit: 'cells', fairway: kernel.cells });
     rows.push({ metric: `heap with inputs, ${size}`, unit: 'MB', fairway: built.heapMb });
   }
@@ -165,6 +167,17 @@ async function applied({ kernel, graph, outputs }: World, object: FairwayObject)
   for (const output of outputs) fork.changes(output);
   kernel.adopt(fork);
   return (performance.now() - started) * 1000;
+}
+
+/** Everything that one object can touch: the fleet of all services goes, and with it every listener. */
+async function dryRun({ kernel, graph, outputs }: World): Promise<number> {
+  const started = performance.now();
+  const fork = kernel.fork();
+  fork.remove(graph.objects.Fleet, objectKey('Fleet', undefined, fleet));
+  await fork.settle(budget);
+  const changed = outputs.reduce((sum, output) => sum + fork.changes(output).length, 0);
+  if (changed === 0) throw new Error('the removal of the fleet changes nothing: this measures something else');
+  return performance.now() - started;
 }
 
 function median(values: readonly number[]): number {

@@ -10,7 +10,7 @@ import {
   withMember,
   withoutMember,
 } from './members.ts';
-import { type Base, Cell, type Node, noCells, nodeOf, readersOf } from './node.ts';
+import { type Base, Cell, type Names, type Node, noCells, nodeOf, readersOf } from './node.ts';
 
 /** A key that this fork has touched, or read while absent. Stands in front of its cell, which it leaves as it is. */
 export class Entry {
@@ -26,12 +26,15 @@ export class Entry {
   removed: MemberSet = undefined;
   /** Changed in this round and not yet passed on. */
   queued = false;
+  /** Whether the key existed when this was last passed on, or as adopted. */
+  passedOn: boolean;
 
   constructor(node: Node, key: string) {
     const cell = node.cells.get(key);
     this.cell = cell ?? new Cell(node, key);
     this.fresh = cell === undefined;
     this.value = node.sort === 'index' ? undefined : this.cell.value;
+    this.passedOn = this.cell.value !== undefined;
   }
 
   get members(): Members {
@@ -82,7 +85,7 @@ let computations = 0;
 export class Fork implements World {
   /** Arrays by order of declaration; only the kernel reads them from outside, to adopt. */
   readonly overlays: (Map<string, Entry> | undefined)[];
-  readonly produced: (Map<string, readonly string[]> | undefined)[];
+  readonly produced: (Map<string, Names> | undefined)[];
   /** What threw here, by key; undefined where something has healed. */
   readonly failed: (Map<string, Error | undefined> | undefined)[];
   readonly #base: Base;
@@ -328,21 +331,13 @@ export class Fork implements World {
     const { cell } = entry;
     for (const reader of readersOf(cell)) this.#makeDirty(reader.of, reader.key);
     for (const reader of this.#ownReaders?.get(cell) ?? noCells) this.#makeDirty(reader.of, reader.key);
+    const { present } = entry;
+    const cameOrWent = present !== entry.passedOn;
+    entry.passedOn = present;
     for (const dependent of node.dependents) {
-      // An index looks at the row itself; a derivation only needs to know that the key came or went.
-      if (dependent.sort === 'index' || entry.present !== this.#knows(dependent, cell.key))
-        this.#makeDirty(dependent, cell.key);
+      // An index looks at the row itself; what a derivation sees of it, it has read.
+      if (cameOrWent || dependent.sort === 'index') this.#makeDirty(dependent, cell.key);
     }
-  }
-
-  /** Whether the derivation has left anything for this key: a row, edges, a failure. */
-  #knows(node: Node, key: string): boolean {
-    if (this.#fails(node, key)) return true;
-    const entry = this.overlays[node.order]?.get(key);
-    const cell = entry?.cell ?? node.cells.get(key);
-    if (cell === undefined) return false;
-    const value = entry === undefined ? cell.value : entry.value;
-    return value !== undefined || (entry?.reads ?? cell.reads).length > 0;
   }
 
   #makeDirty(node: Node, key: string): void {
@@ -387,7 +382,7 @@ export class Fork implements World {
     let row: unknown;
     for (const source of node.sources) row ??= this.#valueOf(source, key);
     const produced = this.produced[node.order];
-    const before = produced?.get(key) ?? node.produced.get(key) ?? noKeys;
+    const before = listOf(produced?.get(key) ?? node.produced.get(key) ?? noKeys);
     let after = noKeys;
     let failure: Error | undefined;
     this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
@@ -400,8 +395,9 @@ export class Fork implements World {
     }
     this.#note(node, key, failure);
     if (after.length === before.length && after.every((name, at) => name === before[at])) return;
-    if (produced === undefined) this.produced[node.order] = new Map([[key, after]]);
-    else produced.set(key, after);
+    const kept: Names = after.length === 1 ? (after[0] as string) : after;
+    if (produced === undefined) this.produced[node.order] = new Map([[key, kept]]);
+    else produced.set(key, kept);
     const left = new Set(before);
     for (const name of after) if (!left.delete(name)) this.#enter(this.#entry(node, name), key);
     for (const name of left) this.#withdraw(this.#entry(node, name), key);
@@ -463,6 +459,10 @@ export function membersOf(cell: Cell | undefined): Members {
 
 function adoptedMembers(cell: Cell): MemberSet {
   return cell.value as MemberSet;
+}
+
+function listOf(names: Names): readonly string[] {
+  return typeof names === 'string' ? [names] : names;
 }
 
 function distinct(names: Iterable<string>): readonly string[] {

@@ -69,7 +69,7 @@ export class Kernel implements World {
         else if (entry.fresh) node.cells.set(entry.cell.key, entry.cell);
       }
       for (const [key, names] of fork.produced[node.order] ?? []) {
-        if (names.length === 0) node.produced.delete(key);
+        if (typeof names === 'object' && names.length === 0) node.produced.delete(key);
         else node.produced.set(key, names);
       }
       for (const [key, error] of fork.failed[node.order] ?? []) {

@@ -73,6 +73,9 @@ function extended(readers: readonly Cell[], reader: Cell): readonly Cell[] {
   return longer;
 }
 
+/** A list of names as it is kept: most have just one, and an array for it would be twice as large as the string. */
+export type Names = string | readonly string[];
+
 type Compute = (read: never, key: string) => unknown;
 type KeysOf = (row: never, key: string) => Iterable<string>;
 type Same = (before: never, after: never) => boolean;
@@ -99,8 +102,8 @@ export function nodeOf(base: Base, collection: Collection): Node {
 export class Node {
   readonly base: Base;
   readonly cells = new Map<string, Cell>();
-  /** Of an index: the keys that each source row stands under. */
-  readonly produced = new Map<string, readonly string[]>();
+  /** Of an index: the keys that each source row stands under, where there are any. */
+  readonly produced = new Map<string, Names>();
   /** What threw, by key. */
   readonly failures = new Map<string, Error>();
   /** Declared with this one as their source. */

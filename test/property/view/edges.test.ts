@@ -63,6 +63,10 @@ describe('edges', () => {
         // A row each of `wanted` and `sums`, the row "a", and what is absent and read.
         const absent = ['b', 'c', 'd'].filter((name) => readersOf(model, name) > 0);
         expect(kernel.cells).toBe(2 * model.size + 1 + absent.length);
+        commit(kernel, (fork) => {
+          for (const key of model.keys()) fork.remove(wanted, key);
+        });
+        expect(kernel.cells).toBe(1);
       }),
       { numRuns: 30 },
     );
