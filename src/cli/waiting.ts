@@ -19,7 +19,7 @@ export type Goal =
       readonly orReasons?: readonly string[];
     };
 
-export const programmed: Goal = { kind: 'condition', type: 'Programmed', status: 'True' };
+export const programmed = { kind: 'condition', type: 'Programmed', status: 'True' } as const satisfies Goal;
 
 /** As far as an object can get that nobody uses or that is switched off: no proxy is meant to have it. */
 export const settled: Goal = { ...programmed, orReasons: ['NotReferenced', 'Disabled'] };

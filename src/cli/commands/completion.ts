@@ -44,6 +44,8 @@ _fairway() {
   _describe fairway candidates
 }
 compdef _fairway fairway
+# Loaded from a file in fpath, this is the function's first call.
+[[ $funcstack[1] == _fairway ]] && _fairway
 `,
   fish: `# fairway completion for fish
 function __fairway_complete
