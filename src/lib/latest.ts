@@ -1,3 +1,5 @@
+import { backoffMs } from './backoff.ts';
+
 /** Something that is done again whenever it may be out of date, at most once at a time. */
 export interface Latest {
   /** Asks for a run that begins after this call. Calls while one is pending merge into it. */
@@ -6,49 +8,62 @@ export interface Latest {
   close(): Promise<void>;
 }
 
+export interface LatestOptions {
+  readonly task: () => Promise<void>;
+  /** The time in which nudges merge. */
+  readonly holdOffMs: number;
+  /** Gets what `task` throws, before it is run again. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Pauses after failures in a row. Nobody else waits for the same, so that no jitter is needed. */
+const retry = { baseMs: 100, maxMs: 10_000, random: 0.5 } as const;
+
 /**
- * Runs `task` at most once at a time, with at most one run pending. A nudge is followed by a run within
- * `holdOffMs`, the time in which nudges merge. `task` may not throw for expected failures: what it throws goes to
- * `onError`.
+ * Runs `task` at most once at a time, with at most one run pending. A nudge is followed by a run: `holdOffMs` after it,
+ * or after the end of the run that was under way. A run that failed is repeated by itself, after longer and longer
+ * pauses.
  */
-export function createLatest(options: {
-  task: () => Promise<void>;
-  holdOffMs: number;
-  onError: (error: unknown) => void;
-}): Latest {
+export function createLatest({ task, holdOffMs, onError }: LatestOptions): Latest {
   let wanted = false;
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let failures = 0;
   let closed = false;
 
-  async function runWhileWanted(): Promise<void> {
-    while (wanted && !closed) {
-      wanted = false;
-      try {
-        await options.task();
-      } catch (error) {
-        options.onError(error);
-      }
+  async function run(): Promise<void> {
+    wanted = false;
+    let pauseMs = holdOffMs;
+    try {
+      await task();
+      failures = 0;
+    } catch (error) {
+      onError(error);
+      wanted = true;
+      pauseMs = Math.max(holdOffMs, backoffMs(failures, retry));
+      failures += 1;
     }
-    // In the same step as the last look at `wanted`: a nudge that comes a microtask later starts a run of its own.
+    // In the same step as the look at `wanted`: a nudge that comes a microtask later sets a timer of its own.
     running = undefined;
+    if (wanted) schedule(pauseMs);
   }
 
-  function start(): void {
-    timer = undefined;
-    if (running === undefined && !closed) running = runWhileWanted();
+  function schedule(pauseMs: number): void {
+    if (closed || running !== undefined) return;
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      running = run();
+    }, pauseMs);
   }
 
   return {
     nudge() {
-      if (closed) return;
       wanted = true;
-      if (running === undefined) timer ??= setTimeout(start, options.holdOffMs);
+      schedule(holdOffMs);
     },
     async close() {
       closed = true;
-      if (timer !== undefined) clearTimeout(timer);
-      timer = undefined;
+      clearTimeout(timer);
       await running;
     },
   };
