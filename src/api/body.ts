@@ -40,15 +40,15 @@ export function readPatch(body: Body): unknown {
   return parse(body, 'json')[0];
 }
 
-function mediaTypeOf({ contentType }: Body, accepted: readonly string[]): string {
+function mediaTypeOf({ bytes, contentType }: Body, accepted: readonly string[]): string {
+  if (bytes === undefined || bytes.length === 0) throw malformed('it is empty');
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
   if (accepted.includes(type) && [undefined, 'utf-8', '"utf-8"', 'utf8'].includes(charset)) return type;
   throw new FairwayError('UnsupportedMediaType', `reading the body: ${mediaTypeAdvice}, in UTF-8`);
 }
 
-function parse({ bytes }: Body, format: 'json' | 'yaml'): readonly unknown[] {
-  if (bytes === undefined || bytes.length === 0) throw malformed('it is empty');
+function parse({ bytes = new Uint8Array() }: Body, format: 'json' | 'yaml'): readonly unknown[] {
   const text = decodeUtf8(bytes);
   if (!text.ok) {
     const { offset } = text.error;

@@ -21,18 +21,23 @@ interface Term {
 
 const parameter = 'fieldSelector';
 
+/** A path that is longer is none, and an answer does not repeat it whole. */
+const maxEchoed = 100;
+
 /** Throws `InvalidParameter`; a field that the kind does not have is refused, not matched by nothing. */
 export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
-  const terms = text.split(',').map((part) => parseTerm(part.trim(), kind));
+  const terms = text.split(',').map((part, i) => parseTerm(part.trim(), i, kind));
   return {
     usesStatus: terms.some((term) => term.usesStatus),
     matches: (object, status) => terms.every((term) => term.matches(object, status)),
   };
 }
 
-function parseTerm(text: string, kind: Kind): Term {
+function parseTerm(text: string, index: number, kind: Kind): Term {
   const parts = /^([A-Za-z0-9.]+)\s*(==|=|!=)\s*(.*)$/.exec(text);
-  if (parts === null) throw invalidParameter(parameter, `must be terms such as metadata.name=shop, not "${text}"`);
+  if (parts === null) {
+    throw invalidParameter(parameter, `must be terms such as metadata.name=shop; number ${index + 1} is none`);
+  }
   const [, path = '', operator, wanted = ''] = parts;
   const isEqual = operator !== '!=';
   const [root, ...rest] = path.split('.');
@@ -59,7 +64,7 @@ function statusTerm(path: readonly string[], wanted: string, isEqual: boolean, k
     );
   }
   if (!['True', 'False', 'Unknown'].includes(wanted)) {
-    throw invalidParameter(parameter, `compares a condition with True, False or Unknown, not "${wanted}"`);
+    throw invalidParameter(parameter, 'compares a condition with True, False or Unknown only');
   }
   const found = (status: Status) => status.conditions.find((condition) => condition.type === type)?.status ?? 'Unknown';
   return { usesStatus: true, matches: (_object, status) => (found(status()) === wanted) === isEqual };
@@ -108,5 +113,5 @@ function specReader(path: readonly string[], kind: Kind): (object: FairwayObject
 function unknownField(path: string, kind: Kind, known: readonly string[]) {
   const near = nearest(path, known);
   const hint = near === undefined ? `fields are ${known.join(', ')}` : `did you mean \`${near}\`?`;
-  return invalidParameter(parameter, `names ${path}, which a ${kind} does not have; ${hint}`);
+  return invalidParameter(parameter, `names ${path.slice(0, maxEchoed)}, which a ${kind} does not have; ${hint}`);
 }

@@ -14,15 +14,13 @@ const membership = new RegExp(`^(${key})\\s+(in|notin)\\s*\\(([^()]*)\\)$`);
 const existence = new RegExp(`^(!?)\\s*(${key})$`);
 const wholeValue = new RegExp(`^${value}$`);
 
-/** Throws `InvalidParameter` that names `parameter` and the requirement that is none. */
+/** Throws `InvalidParameter` that names `parameter` and the place of the requirement that is none; never its text. */
 export function parseLabelSelector(text: string, parameter: string): LabelSelector {
-  const requirements = splitOutsideParentheses(text).map((part) => {
+  const requirements = splitOutsideParentheses(text).map((part, i) => {
     const requirement = parseRequirement(part.trim());
     if (requirement !== undefined) return requirement;
-    throw invalidParameter(
-      parameter,
-      `must be requirements such as team=web or team in (web, api), not "${part.trim()}"`,
-    );
+    const wanted = 'team=web, team!=web, team in (web, api), team notin (web), team or !team';
+    throw invalidParameter(parameter, `must be requirements such as ${wanted}; number ${i + 1} is none`);
   });
   return (labels) => requirements.every((holds) => holds(labels));
 }

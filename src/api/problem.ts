@@ -25,11 +25,27 @@ export function problemOf(error: FairwayError, requestId?: string): Problem {
     type: `urn:fairway:problem:${error.code}`,
     title,
     status: http,
-    detail: error.message,
+    detail: conceal(error.message),
     code: error.code,
-    ...(error.errors.length > 0 && { errors: error.errors }),
+    ...(error.errors.length > 0 && { errors: error.errors.map(concealFault) }),
     ...(requestId !== undefined && { requestId }),
   };
+}
+
+/** A PEM block, or a line of its base64: longer than any name, of upper and lower case letters and digits. */
+const keyMaterial =
+  /-----BEGIN [\s\S]*?(?:-----END [A-Z0-9 ]*-----|$)|(?<![A-Za-z0-9+/])(?=[\s\S]{0,63}[A-Z])(?=[\s\S]{0,63}[a-z])(?=[\s\S]{0,63}[0-9])[A-Za-z0-9+][A-Za-z0-9+/]{63,}={0,2}/g;
+
+/**
+ * Messages repeat what was sent where that helps: a name, a tag, the name of an unknown field. A key that was pasted
+ * into such a place is left out here, once for all of them.
+ */
+function conceal(text: string): string {
+  return text.replace(keyMaterial, '[redacted]');
+}
+
+function concealFault({ pointer, message }: FieldError): FieldError {
+  return { pointer: conceal(pointer), message: conceal(message) };
 }
 
 /**

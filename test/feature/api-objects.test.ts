@@ -247,7 +247,7 @@ describe('objects of others', () => {
   });
 
   it('Nodes can be changed, not made', async () => {
-    const node = { kind: 'Node', metadata: { name: 'edge-1' }, spec: { drain: true } };
+    const node = { kind: 'Node', metadata: { name: 'edge-1' }, spec: { failureDomain: 'rack-1' } };
     expect((await api.call('PUT', '/v1/nodes/edge-1', node)).body).toMatchObject({ status: 404, code: 'NotFound' });
     const metadata = {
       name: 'edge-1',
@@ -261,7 +261,10 @@ describe('objects of others', () => {
     const value = JSON.stringify({ apiVersion: 'fairway/v1', kind: 'Node', metadata, spec: {}, history: [] });
     await api.store.commit({ id: 'join', checks: [], puts: [{ key: 'spec/Node/edge-1', value }], deletes: [] });
     const changed = await api.call('PUT', '/v1/nodes/edge-1', node);
-    expect(changed.body).toMatchObject({ spec: { drain: true }, metadata: { source: 'fairway', generation: 2 } });
+    expect(changed.body).toMatchObject({
+      spec: { failureDomain: 'rack-1' },
+      metadata: { source: 'fairway', generation: 2 },
+    });
   });
 });
 
