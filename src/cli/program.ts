@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { clientCommands, processCommands } from './command-table.ts';
+import { defaultServer } from './context.ts';
 import { CliError, exitCodes } from './failure.ts';
 import type { Io } from './io.ts';
 import { createPaint } from './output/colour.ts';
@@ -45,6 +46,21 @@ function codeOf(result: unknown): number {
   return typeof result === 'number' ? result : Number(process.exitCode ?? 0);
 }
 
+/** What help says beyond commands and options. */
+const surroundings = `
+Environment:
+  FAIRWAY_SERVER     address of the REST API (default: ${defaultServer})
+  FAIRWAY_TOKEN      token that is sent to it
+  FAIRWAY_CONTEXTS   context file (default: ~/.config/fairway/config.yaml)
+  NO_COLOR           no colours, whatever its value
+
+Exit codes:
+  0  well
+  1  the server or the objects said no; of diff: there is a difference
+  2  the command line, a manifest or the context file is wrong
+  3  no server could be reached, or it is not ready
+  4  it took too long`;
+
 /** The whole command line. `started` is told about the session of the command that is called. */
 export function createProgram(io: Io, started: (session: Session) => void): Command {
   const program = new Command('fairway')
@@ -67,7 +83,8 @@ export function createProgram(io: Io, started: (session: Session) => void): Comm
     )
     .option('--context <name>', 'server and scope of that name in the context file')
     .helpOption('-h, --help', 'show help')
-    .helpCommand(false);
+    .helpCommand(false)
+    .addHelpText('after', surroundings);
 
   for (const { name, summary, group } of processCommands) {
     program.command(name).description(summary).helpGroup(`${group}:`);
