@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Limits } from './limits.ts';
 import type { SortedObjects } from './listing.ts';
 import type { Ports, View } from './ports.ts';
-import type { Watches } from './watch.ts';
+import type { Watches } from './watches.ts';
 import type { Writer } from './writer.ts';
 
 /** What the operations of one API share. */

@@ -20,7 +20,7 @@ import type { Ports } from './ports.ts';
 import { fairwayErrorOf, problemMediaType, problemOf } from './problem.ts';
 import { addProxies } from './proxies.ts';
 import { addResources } from './resources.ts';
-import { createWatches } from './watch.ts';
+import { createWatches } from './watches.ts';
 import { createWriter } from './writer.ts';
 
 export interface ApiOptions {

@@ -56,5 +56,17 @@ function label(labels: Readonly<Record<string, string>>, name: string): string |
 }
 
 function splitOutsideParentheses(text: string): string[] {
-  return text.split(/,(?![^(]*\))/);
+  const parts: string[] = [];
+  let start = 0;
+  let isInside = false;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '(') isInside = true;
+    else if (text[at] === ')') isInside = false;
+    else if (text[at] === ',' && !isInside) {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  parts.push(text.slice(start));
+  return parts;
 }
