@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InvariantError } from '../../../src/lib/errors.ts';
 import { type Fork, type Index, Kernel, type Read, type World } from '../../../src/view/index.ts';
+import type { Node } from '../../../src/view/node.ts';
 
 interface Person {
   readonly town: string;
@@ -183,6 +184,25 @@ describe('what an index tells about a change', () => {
   });
 });
 
+describe('what the kernel keeps for an index', () => {
+  it('is nothing for a row that is gone or stands under no key', () => {
+    const { kernel, people, hobbies } = town();
+    // A handle is the node behind it.
+    const kept = () => [...(hobbies as unknown as Node).produced.keys()];
+    commit(kernel, (fork) => {
+      fork.put(people, 'ann', ann);
+      fork.put(people, 'bob', bob);
+      fork.put(people, 'cy', { town: 'Ulm', hobbies: [] });
+    });
+    expect(kept()).toEqual(['ann', 'bob']);
+    commit(kernel, (fork) => {
+      fork.put(people, 'ann', { ...ann, hobbies: [] });
+      fork.remove(people, 'bob');
+    });
+    expect(kept()).toEqual([]);
+  });
+});
+
 describe('same', () => {
   const build = () => {
     const kernel = new Kernel();
@@ -198,6 +218,7 @@ describe('same', () => {
     const { kernel, numbers } = build();
     const fork = kernel.fork();
     fork.put(numbers, 'a', { n: 1 });
+    expect(fork.settled).toBe(true);
     fork.settleNow();
     expect(fork.changes(numbers)).toEqual([]);
     expect(fork.computed.size).toBe(0);
