@@ -57,7 +57,10 @@ function applyOperation(api: Api): Operation {
         schema: { $ref: '#/components/schemas/ApplyRequest' },
       },
       answers: {
-        200: { description: 'All is done; with dryRun what would change.', ...result },
+        200: {
+          description: 'All is done; with dryRun what would change.',
+          schema: { oneOf: [result.schema, { $ref: '#/components/schemas/DryRun' }] },
+        },
         207: {
           description: 'With atomic=false: some objects failed, and each result says what became of it.',
           ...result,

@@ -152,6 +152,7 @@ function schemas(): Json {
       pointer: { ...text, description: 'Where it stands in the body.' },
       problem: ref('Problem'),
     }),
+    DryRun: dryRunSchema,
     ...proxySchemas,
     Problem: {
       ...object(
@@ -189,6 +190,39 @@ function listOf(kind: string): Json {
   );
 }
 
+const resourceNames = list(object({ type: text, name: text }));
+const removed = object({ removed: number, of: number });
+const removals = list(object({ fleet: text, listeners: removed, clusters: removed }));
+const briefConditions = list(object({ type: text, status: text, reason: text, message: text }));
+
+const dryRunSchema = {
+  ...object({
+    dryRun: { const: true },
+    revision: { ...text, description: 'Store revision of the world that it was tried on.' },
+    objects: list(
+      object({
+        kind: text,
+        scope: text,
+        name: text,
+        outcome: { enum: ['created', 'updated', 'unchanged', 'deleted'] },
+        before: ref('AnyObject'),
+        after: ref('AnyObject'),
+      }),
+    ),
+    conditions: list(object({ key: text, before: briefConditions, after: briefConditions })),
+    resources: object({ added: resourceNames, changed: resourceNames, removed: resourceNames }),
+    proxies: { ...list(text), description: 'Connected nodes that would be sent something.' },
+    drains: object({ listeners: list(text), filterChains: list(text) }),
+    removals,
+    massRemoval: object({
+      removals: { ...number, description: 'What `confirmRemovals` must repeat.' },
+      fleets: removals,
+    }),
+    exact: { type: 'boolean', description: 'false: so large that only the objects concerned are listed.' },
+  }),
+  description: 'What a write would do.',
+};
+
 const proxySchemas = {
   Proxy: object({
     node: text,
@@ -203,6 +237,7 @@ const proxySchemas = {
         type: text,
         sent: number,
         acked: number,
+        resources: number,
         pending: number,
         rejected: list(object({ name: text, message: text, since: { ...text, format: 'date-time' } })),
       }),

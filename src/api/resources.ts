@@ -130,7 +130,7 @@ function putOperation(kind: Kind, api: Api): Operation {
       headers: { ...preconditionHeaders, 'If-None-Match': '`*`: only if there is no such object.' },
       body: { mediaTypes: [...jsonMediaTypes, yamlMediaTypes[0]], schema: { $ref: `#/components/schemas/${kind}` } },
       answers: {
-        200: objectAnswer(kind, 'Replaced, or unchanged; with dryRun what would change.'),
+        200: writtenAnswer(kind, 'Replaced, or unchanged; with dryRun what would change.'),
         201: objectAnswer(kind, 'Created.'),
       },
     },
@@ -158,7 +158,7 @@ function patchOperation(kind: Kind, api: Api): Operation {
       query: writeParameters,
       headers: preconditionHeaders,
       body: { mediaTypes: patchMediaTypes, schema: { type: 'object', description: 'JSON Merge Patch (RFC 7396).' } },
-      answers: { 200: objectAnswer(kind, 'Changed, or unchanged; with dryRun what would change.') },
+      answers: { 200: writtenAnswer(kind, 'Changed, or unchanged; with dryRun what would change.') },
     },
     async handler(request, reply) {
       const { key, context } = pathOf(kind, request);
@@ -190,7 +190,7 @@ function deleteOperation(kind: Kind, api: Api): Operation {
       ...described(kind, 'delete', `Delete one ${kind}`),
       query: deleteParameters,
       headers: preconditionHeaders,
-      answers: { 200: objectAnswer(kind, 'Deleted: the object as it was; with dryRun what would change.') },
+      answers: { 200: writtenAnswer(kind, 'Deleted: the object as it was; with dryRun what would change.') },
     },
     async handler(request, reply) {
       const { key } = pathOf(kind, request);
@@ -250,4 +250,11 @@ function described(kind: Kind, verb: string, summary: string): Omit<OperationDes
 
 function objectAnswer(kind: Kind, description: string) {
   return { description, schema: { $ref: `#/components/schemas/${kind}` } };
+}
+
+function writtenAnswer(kind: Kind, description: string) {
+  return {
+    description,
+    schema: { oneOf: [{ $ref: `#/components/schemas/${kind}` }, { $ref: '#/components/schemas/DryRun' }] },
+  };
 }
