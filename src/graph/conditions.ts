@@ -1,20 +1,23 @@
 import { type Kind, type ObjectKey, objectKey, type RouteSpec, resolveRef } from '../model/index.ts';
 import type { Collection, Derived, Kernel, Read } from '../view/index.ts';
+import { placeOf } from './attachments.ts';
 import type { EffectiveRows, ObjectTables } from './effective.ts';
-import type { Listeners } from './listeners.ts';
-import { anyAddress, hostKey, pathOf } from './names.ts';
+import { forwardOf } from './listeners.ts';
+import { anyAddress, claimKey, hostKey, pathOf } from './names.ts';
 import { type References, resolveCertificate, resolveTarget } from './references.ts';
 import type { Effective, Problem, RuleSet, ServiceFacts, Verdict, Verdicts } from './rows.ts';
-import { placeOf, type RuleSets } from './rule-sets.ts';
+import type { RuleSets } from './rule-sets.ts';
+import { sameJson } from './same.ts';
 import type { Services } from './services.ts';
+import type { VirtualHosts } from './virtual-hosts.ts';
 
 interface Parts {
   readonly objects: ObjectTables;
   readonly effective: EffectiveRows;
   readonly services: Services;
   readonly references: References;
-  readonly ruleSets: RuleSets;
-  readonly listeners: Listeners;
+  readonly rules: RuleSets;
+  readonly hosts: VirtualHosts;
 }
 
 /** What follows for each object from the objects alone. Whether proxies took it is not known here. */
@@ -37,7 +40,7 @@ export function declareVerdicts(kernel: Kernel, parts: Parts): Derived<Verdicts>
       const row = read(effective[kind] as Derived<Effective>, key);
       return row === undefined ? all([]) : verdict[kind](read, row as never);
     },
-    { same: (a, b) => JSON.stringify(a) === JSON.stringify(b) },
+    { same: sameJson },
   );
 }
 
@@ -73,7 +76,7 @@ function poolProblems(read: Read, { references }: Parts, pool: Effective<'Backen
 }
 
 function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualService'>): Verdicts {
-  const { effective, services, ruleSets, references } = parts;
+  const { services, references } = parts;
   const facts = read(services.facts, service.key);
   if (facts === undefined) return all([]);
   const unresolved: Problem[] = [];
@@ -83,11 +86,9 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
       const resolved = resolveCertificate(read, references, ref, service.scope, place, 'pair');
       if ('problem' in resolved) unresolved.push(resolved.problem);
     }
-    const { defaultAction } = listener;
-    const forward = defaultAction?.pool === undefined ? (defaultAction?.forward ?? []) : [{ pool: defaultAction.pool }];
-    resolveTarget(read, references, forward, service.scope, place, unresolved);
+    resolveTarget(read, references, forwardOf(listener.defaultAction), service.scope, place, unresolved);
   }
-  const sets = rows(read, ruleSets, service.key);
+  const sets = setsOf(read, parts.rules, service.key);
   for (const set of sets) unresolved.push(...set.problems);
   if (!facts.enabled) {
     const disabled: Verdict = {
@@ -99,7 +100,7 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
     return { conditions: [disabled, condition('ResolvedRefs', unresolved)] };
   }
   const problems: Problem[] = [];
-  if (read(effective.Fleet, objectKey('Fleet', undefined, facts.fleet)) === undefined) {
+  if (read(services.fleets, objectKey('Fleet', undefined, facts.fleet)) === undefined) {
     const named =
       service.spec.fleet === undefined
         ? 'spec.fleet is not set and there is not exactly one Fleet'
@@ -114,13 +115,13 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
   return all(problems, unresolved);
 }
 
-function rows(read: Read, { ruleSets, ruleSetsOf }: RuleSets, unit: ObjectKey): RuleSet[] {
+function setsOf(read: Read, { ruleSets, ruleSetsOf }: RuleSets, unit: ObjectKey): RuleSet[] {
   return [...read(ruleSetsOf, unit)].sort().flatMap((key) => read(ruleSets, key) ?? []);
 }
 
 function socketProblems(read: Read, services: Services, facts: ServiceFacts): Problem[] {
   return facts.sockets.flatMap(({ address, port }) => {
-    const owner = read(services.socketOwners, `${facts.fleet}|${port}|${address}`)?.owner;
+    const owner = read(services.socketOwners, claimKey(facts.fleet, port, address))?.owner;
     if (owner === undefined || owner === facts.key) return [];
     const socket = address === anyAddress ? `port ${port} on all addresses` : `port ${port} on ${address}`;
     const message = `${socket} belongs to the older VirtualService ${pathOf(owner)}: choose another port or address, or attach to that one by Route`;
@@ -131,15 +132,15 @@ function socketProblems(read: Read, services: Services, facts: ServiceFacts): Pr
 /** Hosts of a rule set that belong to an older claim of another scope. */
 function hostProblems(
   read: Read,
-  { ruleSets }: Parts,
+  { hosts }: Parts,
   set: RuleSet,
 ): (Problem & { readonly at: string; readonly host: string })[] {
   if (set.isDefault) return [];
   return set.attachments.flatMap((attachment) =>
     attachment.hosts.flatMap((host) => {
-      const row = read(ruleSets.virtualHosts, hostKey(attachment.table, host));
-      if (row?.owner === undefined || row.sets.includes(set.key)) return [];
-      const { unit } = row.owner;
+      const owner = read(hosts.hostOwners, hostKey(attachment.table, host));
+      if (owner === undefined || owner.scope === set.scope) return [];
+      const { unit } = owner;
       const name = host === '*' ? 'all hosts' : `host ${host}`;
       const message = `${name} on ${placeOf(attachment)} belongs to the older ${unit.slice(0, unit.indexOf('/'))} ${pathOf(unit)} of another scope`;
       return [{ reason: 'HostConflict', message, at: placeOf(attachment), host }];
@@ -148,7 +149,7 @@ function hostProblems(
 }
 
 function routeVerdicts(read: Read, parts: Parts, route: Effective<'Route'>): Verdicts {
-  const set = read(parts.ruleSets.ruleSets, route.key);
+  const set = read(parts.rules.ruleSets, route.key);
   if (set === undefined) return all([]);
   const conflicts = hostProblems(read, parts, set);
   const detached = set.detached.map((problem) => ({

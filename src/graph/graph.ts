@@ -1,4 +1,4 @@
-import { type FairwayObject, type Kind, kinds, type ObjectKey } from '../model/index.ts';
+import { type FairwayObject, type Kind, referencesOf } from '../model/index.ts';
 import type { Derived, Index, Kernel, Rows, Table } from '../view/index.ts';
 import { declareVerdicts } from './conditions.ts';
 import { declareEffective } from './effective.ts';
@@ -21,6 +21,7 @@ import type {
 } from './rows.ts';
 import { declareRuleSets } from './rule-sets.ts';
 import { declareServices } from './services.ts';
+import { declareVirtualHosts } from './virtual-hosts.ts';
 
 /** The collections of the graph that other rooms put into or read from. */
 export interface Graph {
@@ -46,7 +47,7 @@ export interface Graph {
   readonly virtualHostsOf: Index;
   /** By `RuleSet.key`. */
   readonly ruleSets: Derived<RuleSet>;
-  /** By `service|listener`. */
+  /** By service key and name of the listener, joined by `|`. */
   readonly defaultActions: Derived<DefaultActionRow>;
   /** By service key. */
   readonly policies: Derived<PolicyRow>;
@@ -65,15 +66,16 @@ export interface Graph {
 /** Declares the whole graph on a kernel. Once per kernel, before its first fork. */
 export function declareGraph(kernel: Kernel): Graph {
   const { objects, pins, effective } = declareEffective(kernel);
-  const stored = Object.values(objects) as Rows<FairwayObject>[];
-  const referrers = kernel.index('referrers', stored, referencesOf);
-  const inScope = kernel.index('objects of scopes', stored, ({ metadata }: FairwayObject) => metadata.scope ?? []);
+  const stored: readonly Rows<FairwayObject>[] = Object.values(objects);
+  const referrers = kernel.index('referrers', stored, (object) => referencesOf(object).map(({ key }) => key));
+  const inScope = kernel.index('objects of scopes', stored, ({ metadata }) => metadata.scope ?? []);
   const services = declareServices(kernel, effective);
   const references = declareReferences(kernel, objects, effective);
-  const ruleSets = declareRuleSets(kernel, effective, services, references);
-  const inUse = declareInUse(kernel, effective, services, references);
+  const rules = declareRuleSets(kernel, effective, services, references);
+  const hosts = declareVirtualHosts(kernel, rules.ruleSets);
   const listeners = declareListeners(kernel, effective, services, references);
-  const verdicts = declareVerdicts(kernel, { objects, effective, services, references, ruleSets, listeners });
+  const inUse = declareInUse(kernel, { effective, services, references, rules, listeners });
+  const verdicts = declareVerdicts(kernel, { objects, effective, services, references, rules, hosts });
   return {
     objects,
     pins,
@@ -83,21 +85,14 @@ export function declareGraph(kernel: Kernel): Graph {
     listeners: listeners.listeners,
     routeTables: listeners.routeTables,
     policies: listeners.policies,
-    virtualHosts: ruleSets.virtualHosts,
-    virtualHostsOf: ruleSets.virtualHostsOf,
-    ruleSets: ruleSets.ruleSets,
-    defaultActions: ruleSets.defaultActions,
+    virtualHosts: hosts.virtualHosts,
+    virtualHostsOf: hosts.virtualHostsOf,
+    ruleSets: rules.ruleSets,
+    defaultActions: rules.defaultActions,
     pools: inUse.pools,
     secrets: inUse.secrets,
     fleetAudiences: inUse.fleetAudiences,
     allFleets: services.allFleets,
     verdicts,
   };
-}
-
-function referencesOf(object: FairwayObject): ObjectKey[] {
-  const { references } = kinds[object.kind] as {
-    references(spec: unknown, scope: string): readonly { readonly key: ObjectKey }[];
-  };
-  return references(object.spec, object.metadata.scope ?? '').map(({ key }) => key);
 }

@@ -4,6 +4,11 @@ import { coversHost } from '../model/index.ts';
 
 export const anyHost = '*';
 
+/** The hosts as they are compared here and told to proxies. */
+export function lowerCase(hosts: readonly string[] | undefined): readonly string[] | undefined {
+  return hosts?.map((host) => host.toLowerCase());
+}
+
 /** Whether every host that `host` stands for is one that `pattern` stands for. */
 export function covers(pattern: string, host: string): boolean {
   return pattern === anyHost || coversHost(pattern, host);

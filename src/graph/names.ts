@@ -23,6 +23,11 @@ export function tableName(table: string): string {
   return pathOf(table).replace('|', '');
 }
 
+/** Key of a socket that services of a fleet claim. */
+export function claimKey(fleet: string, port: number, address: string): string {
+  return `${fleet}|${port}|${address}`;
+}
+
 /** Key of what one service serves at one socket: one Envoy listener. */
 export function socketKey(service: ObjectKey, address: string, port: number): string {
   return `${service}|${port}|${address}`;

@@ -3,6 +3,7 @@ import type { Derived, Kernel, Read } from '../view/index.ts';
 import type { EffectiveRows, ObjectTables } from './effective.ts';
 import { pathOf, unavailableCluster } from './names.ts';
 import type { Problem, Target, WeightedCluster } from './rows.ts';
+import { sameJson } from './same.ts';
 
 /** What those who refer to a pool need to know of it; unchanged by an edit of its members. */
 export interface PoolFacts {
@@ -41,7 +42,7 @@ export function declareReferences(kernel: Kernel, objects: ObjectTables, effecti
         hash: hashes ? pool.spec.hash : undefined,
       };
     },
-    { same },
+    { same: sameJson },
   );
   const certificates = kernel.derive<CertificateFacts>(
     'certificate facts',
@@ -56,13 +57,9 @@ export function declareReferences(kernel: Kernel, objects: ObjectTables, effecti
         is: certificate.spec.ca === undefined ? 'pair' : 'ca',
       };
     },
-    { same },
+    { same: sameJson },
   );
   return { objects, pools, certificates };
-}
-
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** A reference that leads somewhere, or why it does not. */

@@ -131,14 +131,18 @@ export interface RuleSet {
   readonly detached: readonly (Problem & { readonly service: ObjectKey; readonly listener: string | undefined })[];
 }
 
+/** Who has a host of a route table: the object with the oldest claim, for all of its scope. */
+export interface HostOwner {
+  readonly unit: ObjectKey;
+  readonly scope: string;
+}
+
 /** One host of one route table. */
 export interface VirtualHostRow {
   readonly table: string;
   readonly host: string;
   /** Keys of the rule sets that serve it, oldest first (inline entries in the order written). */
   readonly sets: readonly string[];
-  /** Who owns the host; undefined when nothing but a default set names it. */
-  readonly owner: { readonly unit: ObjectKey; readonly scope: string } | undefined;
   /** The listener whose default action ends it. */
   readonly service: ObjectKey;
   readonly listener: string;

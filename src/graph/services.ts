@@ -1,3 +1,4 @@
+import { canonicalIp } from '../lib/ip.ts';
 import {
   effectiveVirtualService,
   type Listener,
@@ -6,29 +7,41 @@ import {
   type VirtualServiceSpec,
 } from '../model/index.ts';
 import type { Derived, Index, Kernel, Read } from '../view/index.ts';
-import type { EffectiveRows } from './effective.ts';
-import { byAge } from './effective.ts';
-import { anyAddress, splitKey, tableKey } from './names.ts';
+import { byAge, type EffectiveRows } from './effective.ts';
+import { lowerCase } from './hosts.ts';
+import { anyAddress, claimKey, fleetAudience, socketKey, splitKey, tableKey } from './names.ts';
 import type { Effective, ListenerFacts, ServiceFacts, SocketOwner } from './rows.ts';
+import { sameJson } from './same.ts';
 
 /** The fleet of services that name none, where there is not exactly one. */
 const fallbackFleet = 'default';
 
+/** Who serves a service. */
+export interface Serving {
+  readonly fleet: string;
+  readonly audience: string;
+}
+
 export interface Services {
   /** `*` → keys of all Fleets. */
   readonly allFleets: Index;
+  /** By Fleet key: that it exists. Says nothing that an edit of the Fleet could change. */
+  readonly fleets: Derived<true>;
   readonly facts: Derived<ServiceFacts>;
-  /** By `fleet|port|address`. */
+  /** By `claimKey`. */
   readonly socketOwners: Derived<SocketOwner>;
-  /** `service|port|address` → the service. */
+  /** By service key: absent unless the service is enabled, its fleet exists and one of its sockets is its own. */
+  readonly serving: Derived<Serving>;
+  /** `socketKey` → the service. */
   readonly sockets: Index;
-  /** `table` → the service. */
+  /** `tableKey` → the service. */
   readonly tables: Index;
 }
 
 /** What services listen on, and who of several that want the same socket gets it. */
 export function declareServices(kernel: Kernel, effective: EffectiveRows): Services {
   const allFleets = kernel.index('all fleets', effective.Fleet, () => ['*']);
+  const fleets = kernel.derive<true>('fleets that exist', effective.Fleet, () => true);
 
   const facts = kernel.derive<ServiceFacts>(
     'service facts',
@@ -37,14 +50,14 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
       const service = read(effective.VirtualService, key);
       return service === undefined ? undefined : factsOf(service, fleetOf(read, allFleets, service.spec));
     },
-    { same: sameFacts },
+    { same: sameJson },
   );
 
   const socketClaims = kernel.index('socket claims', facts, (row: ServiceFacts) =>
     row.sockets.map(({ port, address }) => claimKey(row.fleet, port, address)),
   );
   const portClaims = kernel.index('port claims', facts, (row: ServiceFacts) =>
-    row.sockets.map(({ port }) => `${row.fleet}|${port}`),
+    row.sockets.map(({ port }) => portKey(row.fleet, port)),
   );
 
   // Only a port that somebody wants on every address needs a look at all its claims together.
@@ -56,6 +69,7 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
       if (read(socketClaims, claimKey(fleet, Number(port), anyAddress)).size === 0) return undefined;
       return decidePort(claimants(read, read(portClaims, key)), Number(port));
     },
+    { same: sameJson },
   );
 
   const socketOwners = kernel.derive<SocketOwner>(
@@ -63,7 +77,7 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
     socketClaims,
     (read, key) => {
       const [fleet = '', port = '', address = ''] = splitKey(key);
-      const owners = read(mixedPorts, `${fleet}|${port}`);
+      const owners = read(mixedPorts, portKey(fleet, Number(port)));
       const owner = owners?.[address] ?? claimants(read, read(socketClaims, key))[0]?.key;
       return owner === undefined ? undefined : { owner };
     },
@@ -79,17 +93,31 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
     return found.sort((a, b) => byAge(a.age, b.age));
   }
 
+  const serving = kernel.derive<Serving>(
+    'services served',
+    facts,
+    (read, key) => {
+      const row = read(facts, key);
+      if (row === undefined || read(fleets, objectKey('Fleet', undefined, row.fleet)) === undefined) return undefined;
+      const owns = row.sockets.some(
+        ({ port, address }) => read(socketOwners, claimKey(row.fleet, port, address))?.owner === key,
+      );
+      return owns ? { fleet: row.fleet, audience: fleetAudience(row.fleet) } : undefined;
+    },
+    { same: (a, b) => a.fleet === b.fleet },
+  );
+
   const sockets = kernel.index('sockets', facts, (row: ServiceFacts) =>
-    row.sockets.map(({ port, address }) => `${row.key}|${port}|${address}`),
+    row.sockets.map(({ port, address }) => socketKey(row.key, address, port)),
   );
   const tables = kernel.index('tables of services', facts, (row: ServiceFacts) =>
     row.enabled ? row.listeners.flatMap((listener) => listener.table ?? []) : [],
   );
-  return { allFleets, facts, socketOwners, sockets, tables };
+  return { allFleets, fleets, facts, socketOwners, serving, sockets, tables };
 }
 
-function claimKey(fleet: string, port: number, address: string): string {
-  return `${fleet}|${port}|${address}`;
+function portKey(fleet: string, port: number): string {
+  return `${fleet}|${port}`;
 }
 
 /**
@@ -125,7 +153,8 @@ function fleetOf(read: Read, allFleets: Index, spec: VirtualServiceSpec): string
 function factsOf(service: Effective<'VirtualService'>, fleet: string): ServiceFacts {
   const { spec } = service;
   const { enabled } = effectiveVirtualService(spec);
-  const addresses = spec.addresses?.map(({ address }) => address) ?? [anyAddress];
+  // One address may be written in many ways, and is one socket all the same.
+  const addresses = spec.addresses?.map(({ address }) => canonicalIp(address) ?? address) ?? [anyAddress];
   const ports = enabled ? [...new Set(spec.listeners.map(({ port }) => port))] : [];
   return {
     key: service.key,
@@ -148,12 +177,4 @@ function listenerFacts(service: Effective<'VirtualService'>, listener: Listener)
     allowedScopes: listener.allowedRoutes?.scopes ?? [service.scope],
     allowedHosts: lowerCase(listener.allowedRoutes?.hosts),
   };
-}
-
-export function lowerCase(hosts: readonly string[] | undefined): readonly string[] | undefined {
-  return hosts?.map((host) => host.toLowerCase());
-}
-
-function sameFacts(a: ServiceFacts, b: ServiceFacts): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
