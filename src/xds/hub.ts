@@ -16,7 +16,8 @@ import type { Commit, TypeUrl } from './resource.ts';
 import { DeltaSession, type StreamError } from './session.ts';
 import type { SessionHost, SessionOptions, Stream } from './stream.ts';
 import { createTable, subjectsOf, type Table } from './table.ts';
-import { decodeDeltaRequest, type Frame } from './wire.ts';
+import { isKnownType } from './types.ts';
+import { decodeDeltaRequest, type Frame, responseHead } from './wire.ts';
 
 export interface HubOptions {
   /** From 0 to below 1, for nonces. */
@@ -93,6 +94,7 @@ export function createHub(options: HubOptions): Hub {
   const byAudience = new Map<string, Set<Member>>();
   const bySubject = new Map<string, Set<Member>>();
   const ready = new Set<Member>();
+  const heads = new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>();
   let progress: Progress[] = [];
   let position = 0;
   let marked = 0;
@@ -107,6 +109,15 @@ export function createHub(options: HubOptions): Hub {
     options: sessionOptions,
     get markedRevision() {
       return marked;
+    },
+    responseHead(type) {
+      const kept = heads.get(type);
+      if (kept?.revision === table.revision) return kept.bytes;
+      const { identifier } = sessionOptions;
+      const bytes = responseHead({ typeUrl: type, systemVersion: String(table.revision), controlPlane: identifier });
+      // Of types that clients invent, nothing is kept.
+      if (isKnownType(type)) heads.set(type, { revision: table.revision, bytes });
+      return bytes;
     },
     joined(stream, node) {
       const member = members.get(stream);
@@ -124,11 +135,12 @@ export function createHub(options: HubOptions): Hub {
     acquitted(type, name, hash, at) {
       progress.push({ kind: 'acquitted', type, name, hash, at });
       const audience = table.get(type, name)?.resource.audience;
-      if (audience !== undefined) mark(audience, type, name);
+      if (audience !== undefined) mark(audience, type, name, table.log.end);
     },
   };
 
   function join(member: Member, node: NodeInfo): void {
+    member.joinedAt = table.log.end;
     for (const subject of subjectsOf(node)) addTo(bySubject, subject, member);
     assign(member, node);
   }
@@ -164,10 +176,13 @@ export function createHub(options: HubOptions): Hub {
     listener?.();
   }
 
-  function mark(audience: string, type: TypeUrl, name: string): number {
+  /** Marks a name on the streams that have the audience, as of a position of the log; how many these are. */
+  function mark(audience: string, type: TypeUrl, name: string, at: number): number {
     const concerned = byAudience.get(audience);
     if (concerned === undefined) return 0;
     for (const member of concerned) {
+      // Who joined later began with a newer table than this change.
+      if (at < member.joinedAt) continue;
       member.session.mark(type, name);
       queue(member);
     }
@@ -184,14 +199,15 @@ export function createHub(options: HubOptions): Hub {
     let budget = maxMarks;
     while (position < log.end) {
       if (budget <= 0) return false;
-      const change = log.at(position);
+      const at = position;
+      const change = log.at(at);
       position += 1;
       budget -= 1;
       if (change?.kind === 'resource') {
         const { type, name, before, after } = change;
         if (after === undefined && table.get(type, name) === undefined) forms.forget(type, name);
-        if (before !== undefined) budget -= mark(before, type, name);
-        if (after !== undefined && after !== before) budget -= mark(after, type, name);
+        if (before !== undefined) budget -= mark(before, type, name, at);
+        if (after !== undefined && after !== before) budget -= mark(after, type, name, at);
       } else if (change?.kind === 'subject') {
         for (const member of bySubject.get(change.subject) ?? []) {
           const { node } = member.session.stream;
@@ -240,6 +256,7 @@ export function createHub(options: HubOptions): Hub {
         writable: true,
         closed: false,
         deadline: Number.POSITIVE_INFINITY,
+        joinedAt: 0,
         receive(bytes, at) {
           const request = decodeDeltaRequest(bytes);
           if (!request.ok) return { reason: 'malformed', words: `reading a request: ${request.error}` };
@@ -320,4 +337,6 @@ interface Member extends HubStream {
   writable: boolean;
   closed: boolean;
   deadline: number;
+  /** End of the change log when the node became known. */
+  joinedAt: number;
 }

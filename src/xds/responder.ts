@@ -153,14 +153,7 @@ function send(
   state.unanswered.push({ nonce, sentAt: now, revision, puts: forms, removals, overdue: false });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
-  const own = {
-    typeUrl: state.type,
-    nonce,
-    removed: removals,
-    systemVersion: String(revision),
-    controlPlane: stream.host.options.identifier,
-  };
-  return frameResponse(own, chunks);
+  return frameResponse(stream.host.responseHead(state.type), { nonce, removed: removals }, chunks);
 }
 
 /** Rule 35: a changed cluster warms until it gets its assignment, and Envoy does not ask again. */

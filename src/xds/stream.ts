@@ -31,6 +31,8 @@ export interface SessionHost {
   readonly options: SessionOptions;
   /** Changes up to this revision have been marked on all streams. */
   readonly markedRevision: number;
+  /** What responses of the type have in common now. */
+  responseHead(type: TypeUrl): Uint8Array;
   joined(stream: Stream, node: NodeInfo): void;
   emit(progress: Progress): void;
   /** Whether a stream other than this one holds the form. */

@@ -96,28 +96,47 @@ export interface Frame {
   readonly sizeBytes: number;
 }
 
-/** The own bytes of a response: everything but the resources. */
-export interface ResponseHead {
+/** What the responses of a type at one revision have in common; made once for all streams. */
+export function responseHead(head: {
   readonly typeUrl: string;
-  readonly nonce: string;
-  readonly removed: readonly string[];
   readonly systemVersion: string;
   readonly controlPlane: string;
-}
-
-/** Builds a `DeltaDiscoveryResponse` from its own few bytes and the framed bytes of its resources. */
-export function frameResponse(head: ResponseHead, resources: readonly Uint8Array[]): Frame {
+}): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(1, WireType.LengthDelimited).string(head.systemVersion);
   writer.tag(4, WireType.LengthDelimited).string(head.typeUrl);
-  writer.tag(5, WireType.LengthDelimited).string(head.nonce);
-  for (const name of head.removed) writer.tag(6, WireType.LengthDelimited).string(name);
   writer.tag(7, WireType.LengthDelimited).fork();
   writer.tag(1, WireType.LengthDelimited).string(head.controlPlane).join();
-  const own = writer.finish();
-  let sizeBytes = own.byteLength;
-  for (const chunk of resources) sizeBytes += chunk.byteLength;
-  return { chunks: [own, ...resources], sizeBytes };
+  return writer.finish();
+}
+
+/**
+ * Builds a `DeltaDiscoveryResponse` from its common head, the framed bytes of its resources and what is its own.
+ * `nonce` is ASCII and shorter than 128 characters.
+ */
+export function frameResponse(
+  head: Uint8Array,
+  own: { readonly nonce: string; readonly removed: readonly string[] },
+  resources: readonly Uint8Array[],
+): Frame {
+  const chunks = [head, nonceField(own.nonce), ...resources];
+  if (own.removed.length > 0) {
+    const writer = new BinaryWriter();
+    for (const name of own.removed) writer.tag(6, WireType.LengthDelimited).string(name);
+    chunks.push(writer.finish());
+  }
+  let sizeBytes = 0;
+  for (const chunk of chunks) sizeBytes += chunk.byteLength;
+  return { chunks, sizeBytes };
+}
+
+/** By hand, because it is all that most responses have of their own: a writer would cost more than the rest of them. */
+function nonceField(nonce: string): Uint8Array {
+  const bytes = new Uint8Array(2 + nonce.length);
+  bytes[0] = (5 << 3) | WireType.LengthDelimited;
+  bytes[1] = nonce.length;
+  for (let at = 0; at < nonce.length; at++) bytes[2 + at] = nonce.charCodeAt(at);
+  return bytes;
 }
 
 /** The frame as one piece of memory, for a transport that wants it so. */

@@ -14,6 +14,7 @@ import {
   encodeDeltaRequest,
   frameResponse,
   resourceHead,
+  responseHead,
 } from '../../../src/xds/wire.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 300 });
@@ -202,8 +203,9 @@ describe('resources', () => {
 });
 
 describe('responses', () => {
+  const asciiNonce = fc.string({ unit: 'grapheme-ascii', maxLength: 127 });
   const response = fc.record({
-    head: fc.record({ typeUrl: text, nonce: text, removed: names, systemVersion: text, controlPlane: text }),
+    head: fc.record({ typeUrl: text, nonce: asciiNonce, removed: names, systemVersion: text, controlPlane: text }),
     resources: fc.array(fc.record({ name: text, version: text, typeUrl: text, value: bytes }), { maxLength: 5 }),
   });
 
@@ -214,6 +216,7 @@ describe('responses', () => {
           encodeResource(name, version, typeUrl, value),
         );
         const frame = frameResponse(
+          responseHead(head),
           head,
           encoded.flatMap((one) => [resourceHead(one.byteLength), one]),
         );
@@ -237,10 +240,9 @@ describe('responses', () => {
 
   it('share the bytes of their resources', () => {
     const shared = encodeResource('c1', '1', 't', new Uint8Array(1_000));
-    const frame = frameResponse({ typeUrl: 't', nonce: 'n', removed: [], systemVersion: '1', controlPlane: 'c' }, [
-      resourceHead(shared.byteLength),
-      shared,
-    ]);
+    const head = responseHead({ typeUrl: 't', systemVersion: '1', controlPlane: 'c' });
+    const frame = frameResponse(head, { nonce: 'n', removed: [] }, [resourceHead(shared.byteLength), shared]);
+    expect(frame.chunks[0]).toBe(head);
     expect(frame.chunks.at(-1)).toBe(shared);
     expect(frame.sizeBytes - shared.byteLength).toBeLessThan(30);
   });
