@@ -40,7 +40,7 @@ function referenceRefusal(key: ObjectKey, planned: ReadonlyMap<ObjectKey, Plan>,
     return plan === undefined || (plan.after !== undefined && names(plan.after, key));
   });
   if (referrers.length === 0) return undefined;
-  return refusal(key, referrers, 'refer to it; take the references out first, or delete it with force=true');
+  return refusal(key, 'is still referred to by', referrers, 'take the references out first, or use force=true');
 }
 
 function names(object: FairwayObject, key: ObjectKey): boolean {
@@ -62,13 +62,13 @@ function scopeRefusal(key: ObjectKey, planned: ReadonlyMap<ObjectKey, Plan>, vie
     else if (after.metadata.scope === scope) inside.add(other);
   }
   if (inside.size === 0) return undefined;
-  return refusal(key, [...inside].sort(), 'are in it; delete these first');
+  return refusal(key, 'still holds', [...inside].sort(), 'delete these first');
 }
 
-function refusal(key: ObjectKey, others: readonly ObjectKey[], advice: string): FairwayError {
+function refusal(key: ObjectKey, why: string, others: readonly ObjectKey[], advice: string): FairwayError {
   const shown = others.slice(0, named).map(nameOf).join(', ');
   const more = others.length > named ? ` and ${others.length - named} more` : '';
-  return new FairwayError('StillReferenced', `deleting ${nameOf(key)}: ${shown}${more} ${advice}`, {
+  return new FairwayError('StillReferenced', `deleting ${nameOf(key)}: it ${why} ${shown}${more}; ${advice}`, {
     extra: { referrers: others.slice(0, listed), referrersTotal: others.length },
   });
 }
