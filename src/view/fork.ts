@@ -243,22 +243,28 @@ export class Fork implements World {
   *#work(): Generator<undefined> {
     let steps = 0;
     if (this.#rounds > 1) yield* this.#gatherOwnReaders();
+    // The order of declaration is the order of computation: what makes a key of a collection dirty is declared before it.
     for (const node of this.#base.nodes) {
-      // Whatever makes a key of this collection dirty is declared before it: the set is complete by now.
-      for (const key of this.#dirty[node.order] ?? noKeys) {
-        if (node.sort === 'index') this.#reindex(node, key);
-        else this.#compute(node, key);
-        steps += 1;
-        if (steps % keysPerLook === 0) yield;
+      const dirty = this.#dirty[node.order];
+      if (dirty !== undefined) {
+        for (const key of dirty) {
+          if (node.sort === 'index') this.#reindex(node, key);
+          else this.#compute(node, key);
+          steps += 1;
+          if (steps % keysPerLook === 0) yield;
+        }
+        this.#dirty[node.order] = undefined;
       }
-      this.#dirty[node.order] = undefined;
-      for (const entry of this.#changed[node.order] ?? noEntries) {
-        entry.queued = false;
-        this.#passOn(node, entry);
-        steps += 1;
-        if (steps % keysPerLook === 0) yield;
+      const changed = this.#changed[node.order];
+      if (changed !== undefined) {
+        for (const entry of changed) {
+          entry.queued = false;
+          this.#passOn(node, entry);
+          steps += 1;
+          if (steps % keysPerLook === 0) yield;
+        }
+        this.#changed[node.order] = undefined;
       }
-      this.#changed[node.order] = undefined;
     }
   }
 
@@ -450,7 +456,6 @@ export class Fork implements World {
 }
 
 const noKeys: readonly string[] = [];
-const noEntries: readonly Entry[] = [];
 const nothingToDo: Iterator<undefined> = { next: () => ({ done: true, value: undefined }) };
 
 export function membersOf(cell: Cell | undefined): Members {

@@ -2,7 +2,7 @@ import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, World } from './collection.ts';
 import { type Entry, Fork, membersOf } from './fork.ts';
 import { eachMember, type MemberSet, withMember, withoutMember } from './members.ts';
-import { addReader, type Base, type Cell, dropReader, Node, nodeOf } from './node.ts';
+import { addReader, type Base, type Cell, dropReader, type Names, Node, nodeOf } from './node.ts';
 
 interface Declaration {
   readonly source?: Collection | readonly Collection[];
@@ -61,21 +61,14 @@ export class Kernel implements World {
     this.#base.adoptions += 1;
     const loose: Cell[] = [];
     // From the last to the first: who reads a cell is declared after it, so its readers are known when its turn comes.
-    for (const node of this.#nodes.toReversed()) {
-      for (const entry of fork.overlays[node.order]?.values() ?? []) {
-        adoptValue(entry);
-        if (entry.reads !== undefined) adoptEdges(entry.cell, entry.reads, loose);
-        if (!entry.cell.held) node.cells.delete(entry.cell.key);
-        else if (entry.fresh) node.cells.set(entry.cell.key, entry.cell);
-      }
-      for (const [key, names] of fork.produced[node.order] ?? []) {
-        if (typeof names === 'object' && names.length === 0) node.produced.delete(key);
-        else node.produced.set(key, names);
-      }
-      for (const [key, error] of fork.failed[node.order] ?? []) {
-        if (error === undefined) node.failures.delete(key);
-        else node.failures.set(key, error);
-      }
+    for (let order = this.#nodes.length - 1; order >= 0; order -= 1) {
+      const node = this.#nodes[order] as Node;
+      const overlay = fork.overlays[order];
+      if (overlay !== undefined) for (const entry of overlay.values()) adoptEntry(node, entry, loose);
+      const produced = fork.produced[order];
+      if (produced !== undefined) adoptProduced(node, produced);
+      const failed = fork.failed[order];
+      if (failed !== undefined) adoptFailed(node, failed);
     }
     for (const cell of loose) if (!cell.held) cell.of.cells.delete(cell.key);
   }
@@ -111,6 +104,28 @@ export class Kernel implements World {
     const node = new Node({ ...handle, base: this.#base, order: this.#nodes.length, sources, ...rest });
     this.#nodes.push(node);
     return node as Collection as C;
+  }
+}
+
+function adoptEntry(node: Node, entry: Entry, loose: Cell[]): void {
+  const { cell, reads } = entry;
+  adoptValue(entry);
+  if (reads !== undefined) adoptEdges(cell, reads, loose);
+  if (!cell.held) node.cells.delete(cell.key);
+  else if (entry.fresh) node.cells.set(cell.key, cell);
+}
+
+function adoptProduced(node: Node, produced: ReadonlyMap<string, Names>): void {
+  for (const [key, names] of produced) {
+    if (typeof names === 'object' && names.length === 0) node.produced.delete(key);
+    else node.produced.set(key, names);
+  }
+}
+
+function adoptFailed(node: Node, failed: ReadonlyMap<string, Error | undefined>): void {
+  for (const [key, error] of failed) {
+    if (error === undefined) node.failures.delete(key);
+    else node.failures.set(key, error);
   }
 }
 

@@ -369,6 +369,22 @@ describe('settling in slices', () => {
     expect(pauses).toBeGreaterThan(60);
   });
 
+  it('begins a second round in slices too', async () => {
+    const world = start();
+    const fork = world.kernel.fork();
+    fill(world, fork);
+    fork.settleNow();
+    fork.put(world.numbers, 'n3', 1000);
+    let pauses = 0;
+    await fork.settle(
+      impatient(async () => {
+        pauses += 1;
+      }),
+    );
+    // One key alone is computed again, but the edges of 500 are gathered before.
+    expect(pauses).toBeGreaterThan(30);
+  });
+
   it('does not pause while the time is not over', async () => {
     const world = start();
     const fork = world.kernel.fork();
