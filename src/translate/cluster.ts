@@ -19,7 +19,7 @@ import { loadBalancing } from './load-balancing.ts';
 import { outlierDetection } from './outlier-detection.ts';
 import { upstreamTlsSocket } from './upstream-tls.ts';
 
-/** Cluster: a pool as the proxies see it, called by the pool's path. */
+/** Cluster: a pool as the proxies see it. */
 export function cluster(name: string, pool: PoolRow): Cluster {
   const { spec } = pool;
   const discovery = discoveryOf(pool);
@@ -34,13 +34,18 @@ export function cluster(name: string, pool: PoolRow): Cluster {
     // A removed member gets no new request, however well it answers its checks.
     ignoreHealthOnHostRemoval: true,
     circuitBreakers: circuitBreakers(spec.limits),
-    healthChecks: healthChecks(spec, name.slice(name.indexOf('/') + 1)),
+    healthChecks: healthChecks(spec, nameOf(pool)),
     ...(spec.outlierDetection === undefined ? {} : { outlierDetection: outlierDetection(spec.outlierDetection) }),
     ...(spec.tls === undefined || pool.caSecret === undefined
       ? {}
       : { transportSocket: upstreamTlsSocket(pool, spec.tls, pool.caSecret) }),
     typedExtensionProtocolOptions: { [httpOptionsKey]: httpOptions(spec) },
   });
+}
+
+/** Last part of the pool's path. */
+function nameOf({ pool }: PoolRow): string {
+  return pool.slice(pool.lastIndexOf('/') + 1);
 }
 
 /** A cluster that has no endpoint and never will: requests get 503, connections are closed. */

@@ -58,12 +58,12 @@ const nouns: Record<TypeUrl, string> = {
 };
 
 /** A name that a resource needs to be there. */
-export interface Use {
+interface Use {
   readonly type: TypeUrl;
   readonly name: string;
 }
 
-export function usesOf(resource: Resource): Use[] {
+function usesOf(resource: Resource): Use[] {
   switch (resource.type) {
     case typeUrls.cluster:
       return usesOfCluster(resource);

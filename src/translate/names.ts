@@ -21,3 +21,20 @@ export function httpPolicyName(service: ObjectKey): string {
 export function networkPolicyName(service: ObjectKey): string {
   return `policy/net/${pathOf(service)}`;
 }
+
+const overHttp1 = '/http1';
+
+/**
+ * The cluster of a pool that chooses its HTTP version by TLS, for requests that need HTTP/1.1: members that would
+ * rather speak HTTP/2 refuse a WebSocket in it. Paths of pools have one slash, so no pool is called so.
+ */
+export function http1Cluster(cluster: string): string {
+  return cluster + overHttp1;
+}
+
+/** The cluster that `http1Cluster` made this name of; undefined when it did not. */
+export function baseOfHttp1Cluster(name: string): string | undefined {
+  return name.endsWith(overHttp1) && name.indexOf('/') < name.length - overHttp1.length
+    ? name.slice(0, -overHttp1.length)
+    : undefined;
+}

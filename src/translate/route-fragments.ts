@@ -1,6 +1,8 @@
 import { type Graph, pathOf, tableName } from '../graph/index.ts';
-import type { Derived, Kernel } from '../view/index.ts';
+import type { ObjectKey } from '../model/index.ts';
+import type { Derived, Index, Kernel, Read } from '../view/index.ts';
 import { sameList } from './encode.ts';
+import { baseOfHttp1Cluster } from './names.ts';
 import {
   type EncodedHost,
   type EncodedRules,
@@ -18,6 +20,8 @@ export interface RouteFragments {
   readonly hosts: Derived<EncodedHost>;
   /** By `tableKey`: what is said to requests that another listener of the same socket serves. */
   readonly misdirected: Derived<Misdirected>;
+  /** Names of the HTTP/1.1 clusters that rules name. */
+  readonly http1Clusters: Index;
 }
 
 export interface Misdirected {
@@ -25,18 +29,28 @@ export interface Misdirected {
   readonly bytes: Uint8Array;
 }
 
-type Source = Pick<Graph, 'ruleSets' | 'defaultActions' | 'virtualHosts' | 'virtualHostsOf' | 'routeTables'> & {
+type Source = Pick<
+  Graph,
+  'pools' | 'ruleSets' | 'defaultActions' | 'virtualHosts' | 'virtualHostsOf' | 'routeTables'
+> & {
   readonly effective: Pick<Graph['effective'], 'VirtualService'>;
 };
 
 /** Rules → hosts, each a collection of its own, so that one changed rule encodes itself and is copied from there on. */
 export function declareRouteFragments(kernel: Kernel, graph: Source): RouteFragments {
+  const negotiating = kernel.derive<true>(
+    'pools that choose their HTTP version',
+    graph.pools,
+    (read, key) => read(graph.pools, key)?.spec.protocol === 'auto' || undefined,
+  );
+  const negotiates = (read: Read) => (cluster: string) => read(negotiating, poolOf(cluster)) === true;
+
   const rules = kernel.derive<EncodedRules>(
     'encoded rules',
     graph.ruleSets,
     (read, key) => {
       const set = read(graph.ruleSets, key);
-      return set === undefined || set.isDefault ? undefined : encodeRules(set);
+      return set === undefined || set.isDefault ? undefined : encodeRules(set, negotiates(read));
     },
     { same: sameRules },
   );
@@ -45,9 +59,12 @@ export function declareRouteFragments(kernel: Kernel, graph: Source): RouteFragm
     graph.defaultActions,
     (read, key) => {
       const row = read(graph.defaultActions, key);
-      return row === undefined ? undefined : encodeDefaultAction(row);
+      return row === undefined ? undefined : encodeDefaultAction(row, negotiates(read));
     },
     { same: sameRules },
+  );
+  const http1Clusters = kernel.index('HTTP/1.1 clusters', [rules, defaults], ({ clusters }: EncodedRules) =>
+    clusters.filter((cluster) => baseOfHttp1Cluster(cluster) !== undefined),
   );
   const hosts = kernel.derive<EncodedHost>(
     'encoded virtual hosts',
@@ -88,5 +105,10 @@ export function declareRouteFragments(kernel: Kernel, graph: Source): RouteFragm
     },
     { same: (a, b) => sameList(a.hosts, b.hosts, Object.is) },
   );
-  return { hosts, misdirected };
+  return { hosts, misdirected, http1Clusters };
+}
+
+/** Key of the pool that a cluster is. */
+function poolOf(cluster: string): ObjectKey {
+  return `BackendPool/${cluster}`;
 }

@@ -23,7 +23,7 @@ import { cluster, emptyCluster, warmupMs } from './cluster.ts';
 import { createEncoder, type Encoder, encode, type RawPatch, sameList, sameResource } from './encode.ts';
 import { discoveryOf, encodeAssignment } from './endpoint.ts';
 import { listener, listenerNeeds } from './listener.ts';
-import { httpPolicyName, listenerName, networkPolicyName } from './names.ts';
+import { baseOfHttp1Cluster, httpPolicyName, listenerName, networkPolicyName } from './names.ts';
 import { httpPolicy, networkPolicy } from './policy-slot.ts';
 import { routeConfiguration } from './route-configuration.ts';
 import { declareRouteFragments, type RouteFragments } from './route-fragments.ts';
@@ -92,12 +92,14 @@ export function declareTranslation(
   options: TranslationOptions = {},
 ): Translation {
   const encoder = createEncoder(options.rawPatch);
-  const clusters = declareClusters(kernel, graph, encoder);
-  const endpoints = declareEndpoints(kernel, graph, encoder);
+  const fragments = declareRouteFragments(kernel, graph);
+  const pools = declarePoolClusters(kernel, graph, fragments.http1Clusters);
+  const clusters = declareClusters(kernel, graph, pools, encoder);
+  const endpoints = declareEndpoints(kernel, pools, encoder);
   const secrets = declareSecrets(kernel, graph, encoder);
   const extensions = declareExtensions(kernel, graph, encoder);
   const listeners = declareListeners(kernel, graph, encoder);
-  const routes = declareRoutes(kernel, graph, declareRouteFragments(kernel, graph), encoder);
+  const routes = declareRoutes(kernel, graph, fragments, encoder);
   const audiences = kernel.derive<AudienceRow>(
     'audiences of proxies',
     graph.fleetAudiences,
@@ -121,18 +123,33 @@ export function declareTranslation(
 }
 
 /** The one row whose resource is called so, found by an index from names to the keys of the graph. */
-function rowCalled<R>(read: Read, names: Index, rows: Rows<R>, name: string): R {
+function rowCalled<R>(read: Read, names: Index, rows: Rows<R>, name: string): R | undefined {
   const [key = ''] = read(names, name);
-  return read(rows, key) as R;
+  return read(rows, key);
 }
 
-function declareClusters(kernel: Kernel, graph: TranslationSource, encoder: Encoder): Derived<Resource> {
+/** By the cluster's name: the pool as it is there. Most pools are one cluster, some another one for HTTP/1.1. */
+function declarePoolClusters(kernel: Kernel, graph: TranslationSource, http1Clusters: Index): Derived<PoolRow> {
   const names = kernel.index('cluster names', graph.pools, (row: PoolRow) => [pathOf(row.pool)]);
+  return kernel.derive<PoolRow>('pools by cluster', [names, http1Clusters], (read, name) => {
+    const base = baseOfHttp1Cluster(name);
+    if (base === undefined) return rowCalled(read, names, graph.pools, name);
+    const row = rowCalled(read, names, graph.pools, base);
+    return row === undefined ? undefined : { ...row, spec: { ...row.spec, protocol: 'http1' } };
+  });
+}
+
+function declareClusters(
+  kernel: Kernel,
+  graph: TranslationSource,
+  pools: Derived<PoolRow>,
+  encoder: Encoder,
+): Derived<Resource> {
   const standIn = kernel.derive<string>('stand-in cluster', graph.allFleets, () => unavailableCluster);
   const standInName = kernel.index('stand-in cluster name', standIn, (name: string) => [name]);
   return kernel.derive<Resource>(
     'cds',
-    [names, standInName],
+    [pools, standInName],
     (read, name) => {
       const type = typeUrls.cluster;
       if (name === unavailableCluster) {
@@ -140,7 +157,8 @@ function declareClusters(kernel: Kernel, graph: TranslationSource, encoder: Enco
         // Nobody's: no object can be at fault for it.
         return encoder.composite(outline, noParts, ClusterSchema, encode(ClusterSchema, emptyCluster(name)));
       }
-      const row = rowCalled(read, names, graph.pools, name);
+      const row = read(pools, name);
+      if (row === undefined) return undefined;
       const warmup = warmupMs(row);
       const outline = { type, name, audience: row.audience, ...(warmup === undefined ? {} : { warmupMs: warmup }) };
       return encoder.plain(outline, { unit: row.pool, generation: row.generation }, ClusterSchema, cluster(name, row));
@@ -151,15 +169,13 @@ function declareClusters(kernel: Kernel, graph: TranslationSource, encoder: Enco
 
 const noParts: readonly Part[] = [];
 
-function declareEndpoints(kernel: Kernel, graph: TranslationSource, encoder: Encoder): Derived<Resource> {
-  const names = kernel.index('assignment names', graph.pools, (row: PoolRow) =>
-    discoveryOf(row) === 'eds' ? [pathOf(row.pool)] : [],
-  );
+function declareEndpoints(kernel: Kernel, pools: Derived<PoolRow>, encoder: Encoder): Derived<Resource> {
   return kernel.derive<Resource>(
     'eds',
-    names,
+    pools,
     (read, name) => {
-      const row = rowCalled(read, names, graph.pools, name);
+      const row = read(pools, name);
+      if (row === undefined || discoveryOf(row) !== 'eds') return undefined;
       const bytes = encodeAssignment(name, row);
       return encoder.composite(
         { type: typeUrls.endpoint, name, audience: row.audience },
@@ -179,6 +195,7 @@ function declareSecrets(kernel: Kernel, graph: TranslationSource, encoder: Encod
     names,
     (read, name) => {
       const row = rowCalled(read, names, graph.secrets, name);
+      if (row === undefined) return undefined;
       const outline = { type: typeUrls.secret, name, audience: row.audience };
       const origin = { unit: row.certificate, generation: row.generation };
       return encoder.plain(outline, origin, SecretSchema, secret(name, row.spec));
@@ -197,6 +214,7 @@ function declareExtensions(kernel: Kernel, graph: TranslationSource, encoder: En
     names,
     (read, name) => {
       const row = rowCalled(read, names, graph.policies, name);
+      if (row === undefined) return undefined;
       const outline = { type: typeUrls.extension, name, audience: row.audience };
       const origin = { unit: row.service, generation: row.generation };
       const content = name === httpPolicyName(row.service) ? httpPolicy(name) : networkPolicy(name);
@@ -213,6 +231,7 @@ function declareListeners(kernel: Kernel, graph: TranslationSource, encoder: Enc
     names,
     (read, name) => {
       const row = rowCalled(read, names, graph.listeners, name);
+      if (row === undefined) return undefined;
       const outline = { type: typeUrls.listener, name, audience: row.audience, needs: listenerNeeds(row) };
       const origin = { unit: row.service, generation: row.generation };
       return encoder.plain(outline, origin, ListenerSchema, listener(name, row));
@@ -233,6 +252,7 @@ function declareRoutes(
     names,
     (read, name) => {
       const row = rowCalled(read, names, graph.routeTables, name);
+      if (row === undefined) return undefined;
       const encoded = [];
       for (const key of read(graph.virtualHostsOf, row.table)) {
         const host = read(hosts, key);

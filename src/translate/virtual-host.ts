@@ -1,10 +1,11 @@
 import { create } from '@bufbuild/protobuf';
 import { RouteSchema, VirtualHostSchema } from '../gen/envoy/config/route/v3/route_components_pb.js';
-import { type DefaultActionRow, pathOf, type RuleSet, type VirtualHostRow } from '../graph/index.ts';
+import { type DefaultActionRow, pathOf, type RuleSet, type Target, type VirtualHostRow } from '../graph/index.ts';
 import { contentHash } from '../lib/hash.ts';
 import type { Action, Match } from '../model/index.ts';
 import type { Part } from '../xds/index.ts';
 import { encode, sameList } from './encode.ts';
+import { http1Cluster } from './names.ts';
 import { rank } from './precedence.ts';
 import { directResponse, route } from './route.ts';
 import { routeMatch } from './route-match.ts';
@@ -35,8 +36,12 @@ export interface EncodedRules {
 
 const anything: readonly Match[] = [{}];
 
-export function encodeRules(set: RuleSet): EncodedRules {
-  const routes = set.rules.flatMap(({ rule, target }) =>
+/** Whether the pool of a cluster chooses its HTTP version by TLS. */
+export type Negotiates = (cluster: string) => boolean;
+
+export function encodeRules(set: RuleSet, negotiates: Negotiates): EncodedRules {
+  const rules = set.rules.map(({ rule, target }) => ({ rule, target: targetOf(rule.action, target, negotiates) }));
+  const routes = rules.flatMap(({ rule, target }) =>
     (rule.match ?? anything).map((match, matchIndex): EncodedRoute => {
       const message = route(routeName(set.unit, rule.name), routeMatch(match), match.path, rule.action, target);
       return {
@@ -49,14 +54,15 @@ export function encodeRules(set: RuleSet): EncodedRules {
   return {
     part: { unit: set.unit, generation: set.generation, hash: contentHash(join(routes.map(({ bytes }) => bytes))) },
     routes,
-    clusters: clustersOf(set.rules.map(({ target }) => target)),
+    clusters: clustersOf(rules.map(({ target }) => target)),
   };
 }
 
 /** What a listener does with requests that no rule took; undefined is Envoy's own 404. */
-export function encodeDefaultAction(row: DefaultActionRow): EncodedRules {
-  const { unit, generation, target } = row;
+export function encodeDefaultAction(row: DefaultActionRow, negotiates: Negotiates): EncodedRules {
+  const { unit, generation } = row;
   const action = actionOf(row);
+  const target = action === undefined ? row.target : targetOf(action, row.target, negotiates);
   const bytes =
     action === undefined
       ? []
@@ -67,6 +73,16 @@ export function encodeDefaultAction(row: DefaultActionRow): EncodedRules {
     routes,
     clusters: action === undefined ? [] : clustersOf([target]),
   };
+}
+
+/** Where the requests of an action go: those that may become a WebSocket need HTTP/1.1 all the way. */
+function targetOf(action: Action, target: Target, negotiates: Negotiates): Target {
+  if (action.websocket !== true) return target;
+  const clusters = target.clusters.map(({ cluster, weight }) => ({
+    cluster: negotiates(cluster) ? http1Cluster(cluster) : cluster,
+    weight,
+  }));
+  return { ...target, clusters };
 }
 
 /** The default action of an HTTP listener as an action of a rule; `pool` is for TCP listeners only. */

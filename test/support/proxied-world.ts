@@ -1,7 +1,6 @@
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import type { RawPatch } from '../../src/translate/index.ts';
-import { usesOf } from '../../src/translate/lint.ts';
 import { createHub, type Resource, typeUrls } from '../../src/xds/index.ts';
 import { createXdsServer } from '../../src/xds/io/index.ts';
 import { type RunningEnvoy, startEnvoy } from './envoy.ts';
@@ -33,12 +32,9 @@ export async function startProxiedWorld(fleet: string, options: { drainSeconds?:
 
   /** Resources that the proxy has not acknowledged, with its words where it refused them. */
   function outstanding(resources: readonly Resource[]): string[] {
-    const named = new Set(resources.flatMap(usesOf).map(({ type, name }) => `${type} ${name}`));
     return resources.flatMap(({ type, name }) => {
       const [delivery] = hub.fleet.delivery(type, name);
       if (delivery?.state === 'acked') return [];
-      // A secret that nothing names is never asked for.
-      if (delivery?.state === 'unsubscribed' && type === typeUrls.secret && !named.has(`${type} ${name}`)) return [];
       return [`${type.split('.').at(-1)} ${name}: ${delivery?.state ?? 'not sent'} ${delivery?.words ?? ''}`];
     });
   }
