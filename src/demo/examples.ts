@@ -1,16 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { type DraftObject, type DraftOf, parseManifest, parseObject } from '../model/index.ts';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type DraftObject, type DraftOf, objectKey, parseManifest, parseObject, resolveRef } from '../model/index.ts';
 
 /** The example manifests as objects, and what they need to run beside others on one machine. */
 
-const folder = new URL('../../envoy/examples/', import.meta.url);
+const examples = fileURLToPath(new URL('../../envoy/examples', import.meta.url));
 
-/** All objects of the example manifests, by file name and then as they stand there. */
-export function readExamples(): DraftObject[] {
+/** All objects of the manifests in a folder (the examples unless told otherwise), by file and then as they stand there. */
+export function readManifests(folder = examples): DraftObject[] {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith('.yaml'))
     .sort();
-  return files.flatMap((name) => parseObjects(readFileSync(new URL(name, folder), 'utf8'), name));
+  return files.flatMap((name) => parseObjects(readFileSync(join(folder, name), 'utf8'), name));
 }
 
 /** The objects of a manifest that is known to be right. */
@@ -36,13 +38,13 @@ export function backendsOf(objects: readonly DraftObject[]): NeededBackend[] {
   const tcpPools = new Set(
     ofKind(objects, 'VirtualService').flatMap(({ metadata, spec }) =>
       spec.listeners.flatMap(({ defaultAction }) =>
-        defaultAction?.pool === undefined ? [] : [`${metadata.scope}/${defaultAction.pool}`],
+        defaultAction?.pool === undefined ? [] : [resolveRef(defaultAction.pool, 'BackendPool', metadata.scope ?? '')],
       ),
     ),
   );
   const protocols = new Map<number, NeededBackend['protocol']>();
   for (const { metadata, spec } of ofKind(objects, 'BackendPool')) {
-    const protocol = tcpPools.has(`${metadata.scope}/${metadata.name}`) ? 'TCP' : 'HTTP';
+    const protocol = tcpPools.has(objectKey('BackendPool', metadata.scope, metadata.name)) ? 'TCP' : 'HTTP';
     for (const { port } of spec.members ?? []) protocols.set(port, protocol);
   }
   return [...protocols].map(([port, protocol]) => ({ port, protocol })).sort((a, b) => a.port - b.port);

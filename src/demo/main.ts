@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startBackends } from './backends.ts';
 import { createChildren } from './children.ts';
-import { backendsOf, readExamples } from './examples.ts';
+import { backendsOf, readManifests } from './examples.ts';
 import { createReport } from './report.ts';
 import type { Stage, Walk } from './stage.ts';
 import { addMember } from './steps/add-member.ts';
@@ -28,9 +28,9 @@ const usage = `Usage: fairway demo [options]
 Starts a server, an Envoy and backends on free ports of this machine, applies the example manifests, sends requests
 through Envoy and changes things under load. Then it goes on running until Ctrl-C.
 
-  --once      end after the walk: exit code 0, or 1 when a step failed
-  --backends  only start the backends of envoy/examples/, on the ports that stand there
-  -h, --help  show this
+  --once             end after the walk: exit code 0, or 1 when a step failed
+  --backends FOLDER  only start the backends that the manifests of a folder need, on the ports that stand there
+  -h, --help         show this
 `;
 
 const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
@@ -49,7 +49,9 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   const told = listenForSignals();
   try {
-    return await (options.backends === true ? onlyBackends(told) : demo(told, options.once === true));
+    return await (options.backends === undefined
+      ? demo(told, options.once === true)
+      : onlyBackends(told, options.backends));
   } finally {
     told.forget();
   }
@@ -61,7 +63,7 @@ function readOptions(argv: readonly string[]) {
       args: [...argv],
       options: {
         once: { type: 'boolean' },
-        backends: { type: 'boolean' },
+        backends: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
     }).values;
@@ -100,9 +102,9 @@ function listenForSignals(): Told {
   };
 }
 
-/** The backends of the examples for somebody who starts the rest by hand. */
-async function onlyBackends({ signal }: Told): Promise<number> {
-  const backends = await startBackends(backendsOf(readExamples()));
+/** For somebody who starts the rest by hand. */
+async function onlyBackends({ signal }: Told, folder: string): Promise<number> {
+  const backends = await startBackends(backendsOf(readManifests(folder)));
   for (const { name, port, protocol } of backends) process.stdout.write(`${name}: ${protocol} on 127.0.0.1:${port}\n`);
   await aborted(signal);
   await Promise.all(backends.map((backend) => backend.close()));
@@ -110,7 +112,7 @@ async function onlyBackends({ signal }: Told): Promise<number> {
 }
 
 async function demo(told: Told, once: boolean): Promise<number> {
-  const report = createReport(process.stdout);
+  const report = createReport(process.stdout, told.signal);
   const folder = mkdtempSync(join(tmpdir(), 'fairway-demo-'));
   const children = createChildren(folder);
   const broken = new AbortController();

@@ -41,7 +41,8 @@ const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const frameMs = 100;
 const indent = '  ';
 
-export function createReport(out: Terminal): Report {
+/** @param told aborted when somebody ends the demo: a step that is broken off for that has not failed */
+export function createReport(out: Terminal, told: AbortSignal): Report {
   const isLive = out.isTTY === true;
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     // NO_COLOR and the like are looked at by styleText itself, for the stream of this process.
@@ -55,8 +56,9 @@ export function createReport(out: Terminal): Report {
       const began = performance.now();
       const seconds = () => `${((performance.now() - began) / 1000).toFixed(1)} s`;
       let doing = '';
+      let drawn = 0;
       const draw = () => {
-        const frame = frames[Math.floor(performance.now() / frameMs) % frames.length];
+        const frame = frames[drawn++ % frames.length];
         out.write(`\r\x1b[K${indent}${frame} ${name}${doing === '' ? '' : `: ${doing}`} ${paint('dim', seconds())}`);
       };
       const timer = isLive ? setInterval(draw, frameMs) : undefined;
@@ -71,7 +73,7 @@ export function createReport(out: Terminal): Report {
         end(paint('green', '✓'), say);
         return value;
       } catch (error) {
-        end(paint('red', '✗'), 'failed');
+        end(paint('red', '✗'), told.aborted ? 'broken off' : 'failed');
         throw new StepError(name, error);
       } finally {
         clearInterval(timer);

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type DraftObject, type Kind, kinds } from '../model/index.ts';
+import { until } from './until.ts';
 
 /** A client of the REST API, with what a demo needs of it and no more. */
 
@@ -74,14 +74,13 @@ export function createRest(url: string, signal: AbortSignal): Rest {
       await call('PATCH', pathOf(target), { spec }, 'application/merge-patch+json');
     },
     async programmed(target) {
-      const deadline = performance.now() + programmedLimitMs;
-      for (;;) {
-        const object = await get(target);
-        const fault = faultOf(object);
-        if (fault === undefined) return;
-        if (performance.now() >= deadline) throw new Error(`${target.kind} ${target.metadata.name}: ${fault}`);
-        await sleep(20, undefined, { signal });
-      }
+      let fault: string | undefined;
+      const look = async () => {
+        fault = faultOf(await get(target));
+        return fault === undefined ? true : undefined;
+      };
+      const what = `${target.kind} ${target.metadata.name} to be programmed`;
+      await until(look, { what, limitMs: programmedLimitMs, everyMs: 20, signal, instead: () => fault ?? '' });
     },
     async proxies() {
       const { items } = (await call('GET', '/v1/proxies')) as { items: readonly Proxy[] };

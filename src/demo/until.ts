@@ -24,7 +24,8 @@ export async function until<T>(
       const seen = instead?.() ?? '';
       throw new Error(`waited ${limitMs / 1000} s for ${what}${seen === '' ? '' : `: ${seen}`}`);
     }
-    await sleep(everyMs, undefined, { signal });
+    // Cut short by the signal it throws an error that says nothing: the next turn throws the reason.
+    await sleep(everyMs, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,5 @@
 import { certificateObject } from '../certificate.ts';
-import { readExamples, withPorts } from '../examples.ts';
+import { readManifests, withPorts } from '../examples.ts';
 import { docsHost, type Stage, shop, type Walk } from '../stage.ts';
 import { type Client, createClient, exchange } from '../traffic.ts';
 import { until } from '../until.ts';
@@ -22,7 +22,7 @@ export async function applyExamples(walk: Walk, stage: Stage): Promise<void> {
   const { report, signal } = walk;
   report.heading('Applying envoy/examples/*.yaml, with free ports');
   const certificate = certificateObject(shop.certificate, stage.certificate);
-  const objects = [...withPorts(readExamples(), stage.ports), certificate];
+  const objects = [...withPorts(readManifests(), stage.ports), certificate];
   const web = createClient({ port: stage.web, connections: 4 });
   const secure = createClient({ port: stage.secure, trusted: stage.authority.certificate, connections: 4 });
   try {

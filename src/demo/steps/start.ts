@@ -6,7 +6,7 @@ import { findEnvoy } from '../../lib/envoy-binary.js';
 import { startBackends } from '../backends.ts';
 import { createAuthority } from '../certificate.ts';
 import type { Child } from '../children.ts';
-import { backendsOf, listenerPortsOf, readExamples } from '../examples.ts';
+import { backendsOf, listenerPortsOf, readManifests } from '../examples.ts';
 import { freePorts } from '../free-ports.ts';
 import { createRest } from '../rest.ts';
 import { fleet, nodeName, type Stage, shop, type Walk } from '../stage.ts';
@@ -21,7 +21,7 @@ const envoyLimitMs = 30_000;
 export async function start(walk: Walk): Promise<Stage> {
   const { report } = walk;
   report.heading('Starting, in processes of their own');
-  const examples = readExamples();
+  const examples = readManifests();
   const needed = backendsOf(examples);
   const listening = listenerPortsOf(examples);
   const free = await freePorts(needed.length + listening.length + 1);
