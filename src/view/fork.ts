@@ -1,52 +1,8 @@
 import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Failure, Index, Members, Rows, Table, World } from './collection.ts';
-import {
-  asMembers,
-  eachMember,
-  hasMember,
-  type MemberSet,
-  memberCount,
-  overlaidMembers,
-  withMember,
-  withoutMember,
-} from './members.ts';
-import { type Base, Cell, type Names, type Node, noCells, nodeOf, readersOf } from './node.ts';
-
-/** A key that this fork has touched, or read while absent. Stands in front of its cell, which it leaves as it is. */
-export class Entry {
-  /** The adopted cell, or a fresh one that adoption may put in its place. */
-  readonly cell: Cell;
-  readonly fresh: boolean;
-  /** The row in this fork; unused for an index, see `added` and `removed`. */
-  value: unknown;
-  /** Undefined: not computed here, the adopted edges hold. */
-  reads: readonly Cell[] | undefined = undefined;
-  /** Of an index: the difference to the adopted set. */
-  added: MemberSet = undefined;
-  removed: MemberSet = undefined;
-  /** Changed in this round and not yet passed on. */
-  queued = false;
-  /** Whether the key existed when this was last passed on, or as adopted. */
-  passedOn: boolean;
-
-  constructor(node: Node, key: string) {
-    const cell = node.cells.get(key);
-    this.cell = cell ?? new Cell(node, key);
-    this.fresh = cell === undefined;
-    this.value = node.sort === 'index' ? undefined : this.cell.value;
-    this.passedOn = this.cell.value !== undefined;
-  }
-
-  get members(): Members {
-    return overlaidMembers(adoptedMembers(this.cell), this.added, this.removed);
-  }
-
-  /** Whether the key exists in the fork: it has a row, or at least one member. */
-  get present(): boolean {
-    if (this.cell.of.sort !== 'index') return this.value !== undefined;
-    return memberCount(adoptedMembers(this.cell)) + memberCount(this.added) > memberCount(this.removed);
-  }
-}
+import { Entry, membersOf } from './entry.ts';
+import { eachMember, hasMember, withMember, withoutMember } from './members.ts';
+import { type Base, type Cell, type Names, type Node, noCells, nodeOf, readersOf } from './node.ts';
 
 /** How one row changed against the adopted world; undefined is absent. */
 export interface RowChange<R> {
@@ -68,7 +24,10 @@ export interface Budget {
   readonly pause: () => Promise<void>;
 }
 
-/** Keys computed between two looks at the clock. A look costs a tenth of the smallest derivation, and the largest takes half a millisecond. */
+/**
+ * Keys computed between two looks at the clock. A look costs a tenth of the smallest derivation; the largest, a route
+ * table of thousands of hosts, takes half a millisecond, and four of those still end near the slice.
+ */
 const keysPerLook = 4;
 
 /** Over all forks, since all of them mark the same cells as seen. */
@@ -90,7 +49,9 @@ export class Fork implements World {
   readonly failed: (Map<string, Error | undefined> | undefined)[];
   readonly #base: Base;
   readonly #adoptions: number;
+  /** Keys to compute in this round; of an index, keys of its source. */
   readonly #dirty: (Set<string> | undefined)[];
+  /** What changed in this round and is not yet passed on. */
   readonly #changed: (Entry[] | undefined)[];
   readonly #computed: number[];
   #state: 'settled' | 'unsettled' | 'settling' = 'settled';
@@ -314,7 +275,10 @@ export class Fork implements World {
     return false;
   }
 
-  /** Takes the row unless it says what stands there; back at what is adopted it is that row again, so that no change is told. */
+  /**
+   * Takes the row unless it says what stands there. Back at what is adopted it is that row again, so that no change is
+   * told.
+   */
   #assign(entry: Entry, row: unknown): boolean {
     const { cell } = entry;
     const node = cell.of;
@@ -457,14 +421,6 @@ export class Fork implements World {
 
 const noKeys: readonly string[] = [];
 const nothingToDo: Iterator<undefined> = { next: () => ({ done: true, value: undefined }) };
-
-export function membersOf(cell: Cell | undefined): Members {
-  return asMembers(cell?.value as MemberSet);
-}
-
-function adoptedMembers(cell: Cell): MemberSet {
-  return cell.value as MemberSet;
-}
 
 function listOf(names: Names): readonly string[] {
   return typeof names === 'string' ? [names] : names;

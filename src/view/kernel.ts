@@ -1,6 +1,7 @@
 import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, World } from './collection.ts';
-import { type Entry, Fork, membersOf } from './fork.ts';
+import { type Entry, membersOf } from './entry.ts';
+import { Fork } from './fork.ts';
 import { eachMember, type MemberSet, withMember, withoutMember } from './members.ts';
 import { addReader, type Base, type Cell, dropReader, type Names, Node, nodeOf } from './node.ts';
 
