@@ -1,4 +1,4 @@
-import { declareGraph, type Graph } from '../../src/graph/index.ts';
+import { declareGraph, type Graph, type Pin, type Verdict } from '../../src/graph/index.ts';
 import {
   type DraftObject,
   type FairwayObject,
@@ -20,6 +20,13 @@ export interface World {
   /** Puts objects in one change. One that is already there keeps its age; the next generation is counted. */
   apply(...drafts: readonly DraftObject[]): void;
   remove(...keys: readonly ObjectKey[]): void;
+  /** Changes the labels alone, as an object that stays in its generation. */
+  relabel(key: ObjectKey, labels: Readonly<Record<string, string>>): void;
+  /** Proxies refuse the object as it now stands; what was good of it goes on, if anything was. */
+  pin(key: ObjectKey, good?: Pin['good']): void;
+  unpin(key: ObjectKey): void;
+  /** The conditions of an object, by type. */
+  verdict(key: ObjectKey): Readonly<Record<string, Verdict>>;
   resources(): Resource[];
   resource(type: string, name: string): Resource | undefined;
 }
@@ -57,6 +64,25 @@ export function createWorld(options: TranslationOptions = {}): World {
       change((fork) => {
         for (const key of keys) fork.remove(tableOf(graph, key.split('/')[0] as Kind), key);
       });
+    },
+    relabel(key, labels) {
+      const table = tableOf(graph, key.split('/')[0] as Kind);
+      revision += 1;
+      const before = kernel.get(table, key) as FairwayObject;
+      const metadata = { ...before.metadata, labels, revision: String(revision) };
+      change((fork) => fork.put(table, key, { ...before, metadata } as FairwayObject));
+    },
+    pin(key, good) {
+      const object = kernel.get(tableOf(graph, key.split('/')[0] as Kind), key) as FairwayObject;
+      const { uid, generation } = object.metadata;
+      change((fork) => fork.put(graph.pins, key, { uid, refused: generation, good }));
+    },
+    unpin(key) {
+      change((fork) => fork.remove(graph.pins, key));
+    },
+    verdict(key) {
+      const conditions = kernel.get(graph.verdicts, key)?.conditions ?? [];
+      return Object.fromEntries(conditions.map((condition) => [condition.type, condition]));
     },
     resources() {
       return translation.outputs.flatMap((output) =>
