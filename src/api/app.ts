@@ -11,6 +11,7 @@ import { errorCodes, FairwayError } from '../lib/errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Api } from './api.ts';
 import { addApply } from './apply.ts';
+import { createBodies } from './body.ts';
 import { addDocs } from './docs.ts';
 import { addHealth, assertReady } from './health.ts';
 import { defaultLimits, type Limits } from './limits.ts';
@@ -62,7 +63,8 @@ export function createApi({
   const watches = createWatches();
   const sorted = createSortedObjects(ports.view);
   const writer = createWriter({ store, ports, clock, newId, limits, log });
-  const api: Api = { ports, view: ports.view, writer, sorted, watches, clock, limits, log };
+  const bodies = createBodies();
+  const api: Api = { ports, view: ports.view, writer, bodies, sorted, watches, clock, limits, log };
 
   takeRawBodies(app);
   app.setErrorHandler(answerError);
@@ -75,7 +77,10 @@ export function createApi({
   });
   if (log !== undefined) app.addHook('onResponse', async (request, reply) => logAnswer(log, request, reply));
   app.addHook('preClose', async () => watches.close());
-  app.addHook('onClose', async () => sorted.close());
+  app.addHook('onClose', async () => {
+    sorted.close();
+    await bodies.close();
+  });
 
   const document = collectDocument(app, version);
   addResources(app, api);

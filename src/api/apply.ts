@@ -4,7 +4,7 @@ import { kindNames, parseObjectKey } from '../model/index.ts';
 import { describePlan, describeRehearsal, revisionHeader } from './answer.ts';
 import type { Api } from './api.ts';
 import { combineRefusals, missingScopeInSet, prunedEntries, readEntries, type SetEntry } from './apply-set.ts';
-import { jsonMediaTypes, readValues, yamlMediaTypes } from './body.ts';
+import { jsonMediaTypes, yamlMediaTypes } from './body.ts';
 import { parseLabelSelector } from './label-selector.ts';
 import type { Limits } from './limits.ts';
 import { assertConfirmed } from './mass-removal.ts';
@@ -71,7 +71,7 @@ function applyOperation(api: Api): Operation {
       const given = readQuery(request.query, parameters);
       const isAtomic = given.atomic ?? true;
       const prunes = given.prune === undefined ? undefined : parseLabelSelector(given.prune, 'prune');
-      const entries = await readEntries(splitSet(readValues(bodyOf(request, limits, isAtomic))), clock());
+      const entries = await readEntries(splitSet(await api.bodies.values(bodyOf(request, limits, isAtomic))), clock());
       if (isAtomic || given.dryRun === true || prunes !== undefined) assertAllValid(entries);
       if (prunes !== undefined) {
         await writer.upToDate();

@@ -12,7 +12,7 @@ import {
 } from '../model/index.ts';
 import { describeRehearsal, revisionHeader, sendJson } from './answer.ts';
 import type { Api } from './api.ts';
-import { jsonMediaTypes, patchMediaTypes, readPatch, readValue, yamlMediaTypes } from './body.ts';
+import { jsonMediaTypes, patchMediaTypes, yamlMediaTypes } from './body.ts';
 import { completing, parseDraft } from './draft.ts';
 import { listAnswer, takePage } from './listing.ts';
 import { mergePatch } from './merge-patch.ts';
@@ -138,7 +138,7 @@ function putOperation(kind: Kind, api: Api): Operation {
       const { key, context } = pathOf(kind, request);
       const given = readQuery(request.query, writeParameters);
       const precondition = readPrecondition(request.headers);
-      const value = readValue({
+      const value = await api.bodies.value({
         bytes: request.body as Buffer | undefined,
         contentType: request.headers['content-type'],
       });
@@ -164,7 +164,7 @@ function patchOperation(kind: Kind, api: Api): Operation {
       const { key, context } = pathOf(kind, request);
       const given = readQuery(request.query, writeParameters);
       const precondition = readPrecondition(request.headers);
-      const patch = readPatch({
+      const patch = await api.bodies.patch({
         bytes: request.body as Buffer | undefined,
         contentType: request.headers['content-type'],
       });
