@@ -42,8 +42,11 @@ export function splitKey(key: string): string[] {
   return key.split('|');
 }
 
-/** The cluster that stands in where a pool is missing or not allowed: it has no endpoints, so it answers 503. */
-export const unavailableCluster = 'fairway/unavailable';
+/**
+ * The cluster that stands in where a pool is missing or not allowed: it has no endpoints, so it answers 503. No pool is
+ * called so, since their names have a slash.
+ */
+export const unavailableCluster = 'fairway:unavailable';
 
 /** The audience of what every proxy of every fleet gets. */
 export const allFleetsAudience = 'fleets/*';

@@ -28,7 +28,7 @@ function worldWith(...objects: readonly DraftObject[]): World {
 function namesOf(world: World, type: string): string[] {
   return world
     .resources()
-    .filter((resource) => resource.type === type && resource.name !== 'fairway/unavailable')
+    .filter((resource) => resource.type === type && resource.name !== 'fairway:unavailable')
     .map(({ name }) => name)
     .sort();
 }

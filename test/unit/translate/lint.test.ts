@@ -16,7 +16,7 @@ describe('lint', () => {
     ['cluster of a route', 'minimal', typeUrls.cluster, 'default/web', ['default/shop:80']],
     ['cluster among shares', 'weights', typeUrls.cluster, 'default/b', ['default/shop:80']],
     ['cluster of a TCP listener', 'tcp', typeUrls.cluster, 'default/db', ['default/data/any:5432']],
-    ['stand-in cluster', 'tcp-without-pool', typeUrls.cluster, 'fairway/unavailable', ['default/data/any:5432']],
+    ['stand-in cluster', 'tcp-without-pool', typeUrls.cluster, 'fairway:unavailable', ['default/data/any:5432']],
     ['assignment', 'minimal', typeUrls.endpoint, 'default/web', ['default/web']],
     ['route table', 'minimal', typeUrls.route, 'default/shop:80', ['default/shop/any:80']],
     ['HTTP policy', 'minimal', typeUrls.extension, 'policy/http/default/shop', ['default/shop/any:80']],
