@@ -9,6 +9,7 @@
  * Composites (a route table, an assignment) are joined from fragments that were encoded before, because encoding a
  * table of 3,000 hosts anew takes longer than everything else that one changed route costs.
  */
+export { describeResource } from './describe.ts';
 export { type Drains, drains } from './drain.ts';
 export type { RawPatch } from './encode.ts';
 export { type LintProblem, lint } from './lint.ts';
