@@ -14,7 +14,7 @@ import { type Frame, frameResponse } from './wire.ts';
 /** Names judged in one call, so that a request of 100,000 names does not hold the loop. */
 const maxJudged = 4_096;
 /** Unanswered responses of a type that are remembered; the answer to an older one is stale. */
-const maxUnanswered = 16;
+const maxUnanswered = 64;
 /** Field tags and lengths around a name or a resource, at most. */
 const framingBytes = 8;
 const never = Number.POSITIVE_INFINITY;

@@ -13,22 +13,45 @@ export interface TypeTraits {
    * would warm for ever, and one that has it would lose its policy.
    */
   readonly removable: boolean;
+  /**
+   * Whether a state-of-the-world response holds all that the client should have, so that an absent name is a
+   * deletion (rule 27). Responses of the other types say nothing of what they leave out.
+   */
+  readonly fullSet: boolean;
+  /** Whether clients ask for it by name only: in state-of-the-world, an empty list never means all (rule 20). */
+  readonly byName: boolean;
 }
 
 /** Envoy withholds its CDS answers while any cluster warms, so one unanswered response must not stop the next. */
 const clusterWindow = 8;
 
-const known: ReadonlyMap<TypeUrl, TypeTraits> = new Map([
-  [typeUrls.cluster, { order: 0, single: false, window: clusterWindow, removable: true }],
-  [typeUrls.endpoint, { order: 1, single: false, window: 1, removable: true }],
-  [typeUrls.secret, { order: 2, single: true, window: 1, removable: true }],
-  [typeUrls.extension, { order: 3, single: true, window: 1, removable: false }],
-  [typeUrls.listener, { order: 4, single: false, window: 1, removable: true }],
-  [typeUrls.route, { order: 5, single: true, window: 1, removable: true }],
+/**
+ * Types that go one to a response: the answer names the resource anyway, by its nonce. So many are on their way at a
+ * time, or else the first fill of 2,000 certificates would cost 2,000 round trips.
+ */
+const singleWindow = 32;
+
+const whole = { single: false, removable: true, fullSet: true, byName: false } as const;
+const named = { single: true, window: singleWindow, removable: true, fullSet: false, byName: true } as const;
+
+const known: ReadonlyMap<TypeUrl, TypeTraits> = new Map<TypeUrl, TypeTraits>([
+  [typeUrls.cluster, { ...whole, order: 0, window: clusterWindow }],
+  [typeUrls.endpoint, { ...named, order: 1, single: false, window: 1 }],
+  [typeUrls.secret, { ...named, order: 2 }],
+  [typeUrls.extension, { ...named, order: 3, removable: false }],
+  [typeUrls.listener, { ...whole, order: 4, window: 1 }],
+  [typeUrls.route, { ...named, order: 5 }],
 ]);
 
 /** Types of our own (agents) and types nobody knows: in batches, after Envoy's. */
-const others: TypeTraits = { order: 6, single: false, window: 1, removable: true };
+const others: TypeTraits = {
+  order: 6,
+  single: false,
+  window: 1,
+  removable: true,
+  fullSet: false,
+  byName: false,
+};
 
 export function traitsOf(type: TypeUrl): TypeTraits {
   return known.get(type) ?? others;

@@ -1,5 +1,6 @@
 /**
- * Hand codec of the delta messages of `envoy/service/discovery/v3/discovery.proto`.
+ * Hand codec of the delta messages of `envoy/service/discovery/v3/discovery.proto`; those of state-of-the-world are in
+ * `sotw-wire.ts`.
  *
  * Generated code would build an object for each of the hundreds of extensions that every Envoy lists in its node
  * (61 kB on every new stream) and would encode each resource again for every stream. Here a request is read field by
@@ -9,6 +10,9 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { err, ok, type Result } from '../lib/result.ts';
 import { type NodeInfo, readNode } from './node-info.ts';
+
+/** Which of the two aggregated protocols a stream speaks: delta, or state-of-the-world. */
+export type Protocol = 'delta' | 'sotw';
 
 /** What the server reads of a `DeltaDiscoveryRequest`. */
 export interface DeltaRequest {
@@ -96,22 +100,25 @@ export interface Frame {
   readonly sizeBytes: number;
 }
 
-/** What the responses of a type at one revision have in common; made once for all streams. */
-export function responseHead(head: {
-  readonly typeUrl: string;
-  readonly systemVersion: string;
-  readonly controlPlane: string;
-}): Uint8Array {
+/**
+ * What the responses of a type at one revision have in common; made once for all streams. The two kinds of response
+ * have the same fields under the same numbers, but for the control plane.
+ */
+export function responseHead(
+  head: { readonly typeUrl: string; readonly systemVersion: string; readonly controlPlane: string },
+  protocol: Protocol = 'delta',
+): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(1, WireType.LengthDelimited).string(head.systemVersion);
   writer.tag(4, WireType.LengthDelimited).string(head.typeUrl);
-  writer.tag(7, WireType.LengthDelimited).fork();
+  writer.tag(protocol === 'delta' ? 7 : 6, WireType.LengthDelimited).fork();
   writer.tag(1, WireType.LengthDelimited).string(head.controlPlane).join();
   return writer.finish();
 }
 
 /**
- * Builds a `DeltaDiscoveryResponse` from its common head, the framed bytes of its resources and what is its own.
+ * Builds a response from its common head, the framed bytes of its resources and what is its own; only delta has a
+ * list of removed names.
  * `nonce` is ASCII and shorter than 128 characters.
  */
 export function frameResponse(
@@ -201,23 +208,34 @@ function readResource(bytes: Uint8Array): WireResource {
   const reader = new BinaryReader(bytes);
   let name = '';
   let version = '';
+  let any: WireAny = { typeUrl: '', value: new Uint8Array() };
+  while (reader.pos < reader.len) {
+    const [field, wire] = reader.tag();
+    if (field === 1) version = reader.string(true);
+    else if (field === 2) any = readAny(reader.bytes());
+    else if (field === 3) name = reader.string(true);
+    else reader.skip(wire, field);
+  }
+  return { name, version, ...any };
+}
+
+/** A `google.protobuf.Any` as it stands in a response. */
+export interface WireAny {
+  readonly typeUrl: string;
+  readonly value: Uint8Array;
+}
+
+export function readAny(bytes: Uint8Array): WireAny {
+  const reader = new BinaryReader(bytes);
   let typeUrl = '';
   let value: Uint8Array = new Uint8Array();
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag();
-    if (field === 1) version = reader.string(true);
-    else if (field === 2) {
-      const any = new BinaryReader(reader.bytes());
-      while (any.pos < any.len) {
-        const [anyField, anyWire] = any.tag();
-        if (anyField === 1) typeUrl = any.string(true);
-        else if (anyField === 2) value = any.bytes();
-        else any.skip(anyWire, anyField);
-      }
-    } else if (field === 3) name = reader.string(true);
+    if (field === 1) typeUrl = reader.string(true);
+    else if (field === 2) value = reader.bytes();
     else reader.skip(wire, field);
   }
-  return { name, version, typeUrl, value };
+  return { typeUrl, value };
 }
 
 function readStringPair(bytes: Uint8Array): [string, string] {
@@ -233,7 +251,7 @@ function readStringPair(bytes: Uint8Array): [string, string] {
   return [key, value];
 }
 
-function readStatus(bytes: Uint8Array): { code: number; message: string } {
+export function readStatus(bytes: Uint8Array): { code: number; message: string } {
   const reader = new BinaryReader(bytes);
   let code = 0;
   let message = '';
@@ -247,7 +265,7 @@ function readStatus(bytes: Uint8Array): { code: number; message: string } {
   return { code, message };
 }
 
-function readOneString(bytes: Uint8Array, wanted: number): string {
+export function readOneString(bytes: Uint8Array, wanted: number): string {
   const reader = new BinaryReader(bytes);
   let text = '';
   while (reader.pos < reader.len) {
@@ -259,7 +277,7 @@ function readOneString(bytes: Uint8Array, wanted: number): string {
 }
 
 /** The reader throws on malformed input; at this edge that becomes a value. */
-function guarded<T>(read: () => T): Result<T, string> {
+export function guarded<T>(read: () => T): Result<T, string> {
   try {
     return ok(read());
   } catch (cause) {
