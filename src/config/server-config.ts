@@ -1,5 +1,5 @@
 import type { FieldError } from '../lib/errors.ts';
-import { parseIp } from '../lib/ip.ts';
+import { canonicalIp, parseIp } from '../lib/ip.ts';
 import { nearest } from '../lib/nearest.ts';
 import { err, ok, type Result } from '../lib/result.ts';
 
@@ -108,7 +108,7 @@ export function parseServerConfig(input: {
 }
 
 function isField(name: string): name is Field {
-  return name in serverFields;
+  return Object.hasOwn(serverFields, name);
 }
 
 function unknownField(name: string): string {
@@ -127,7 +127,8 @@ function openBeyondLoopback(config: ServerConfig): FieldError[] {
 }
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+  const address = canonicalIp(host);
+  return host === 'localhost' || address === '::1' || address?.startsWith('127.') === true;
 }
 
 export interface HostPort {

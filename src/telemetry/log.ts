@@ -2,25 +2,25 @@ import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'p
 
 export type { Logger } from 'pino';
 
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+
+/** Credentials in the headers of a request. */
+const secretPaths = ['req.headers.authorization', 'headers.authorization'];
 
 /**
- * Fields that can hold key material are cut out wherever a log line might carry an object: a certificate's key is
- * nowhere printed, not even by mistake.
+ * A private key in a finished line, wherever it stands in it: in an object however deep, or in the words of an error.
+ * One that was cut off has no end; quotes are none of its characters.
  */
-const secretPaths = [
-  'key',
-  'spec.key',
-  'object.spec.key',
-  '*.spec.key',
-  'req.headers.authorization',
-  'headers.authorization',
-];
+const privateKey =
+  /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:(?!-----END )[^"])*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?/g;
+
+function withoutKeys(line: string): string {
+  return line.includes('PRIVATE KEY-----') ? line.replace(privateKey, '[redacted]') : line;
+}
 
 /**
  * One line of JSON per event on `destination` (standard error by default): `event` is a constant name, facts stand in
- * fields. Rooms take a child with their name.
+ * fields. Rooms take a child with their name. Key material is never printed, not even by mistake.
  */
 export function createLogger(options: { level: LogLevel; destination?: DestinationStream }): Logger {
   const settings: LoggerOptions = {
@@ -30,6 +30,7 @@ export function createLogger(options: { level: LogLevel; destination?: Destinati
     messageKey: 'message',
     redact: { paths: secretPaths, censor: '[redacted]' },
     serializers: { err: pino.stdSerializers.err },
+    hooks: { streamWrite: withoutKeys },
   };
   return pino(settings, options.destination ?? pino.destination({ dest: 2, sync: true }));
 }

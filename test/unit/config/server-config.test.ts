@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import {
+  joinHostPort,
+  parseServerConfig,
+  type ServerConfig,
+  serverDefaults,
+  serverFields,
+  splitHostPort,
+} from '../../../src/config/index.ts';
+
+type Input = Partial<Parameters<typeof parseServerConfig>[0]>;
+
+const parse = (input: Input) => parseServerConfig({ env: {}, flags: {}, ...input });
+
+function valueOf(input: Input): ServerConfig {
+  const parsed = parse(input);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.error));
+  return parsed.value;
+}
+
+test('nothing said gives the defaults, which are loopback', () => {
+  expect(valueOf({})).toEqual(serverDefaults);
+  expect(valueOf({ file: null })).toEqual(serverDefaults);
+  expect(valueOf({ file: {} })).toEqual(serverDefaults);
+});
+
+test('a flag goes before the environment, and that before the file', () => {
+  const file = { listen: '127.0.0.1:1', xdsListen: '127.0.0.1:2', data: 'file' };
+  const env = { FAIRWAY_LISTEN: '127.0.0.1:3', FAIRWAY_XDS_LISTEN: '127.0.0.1:4', PATH: '/bin' };
+  const flags = { listen: '127.0.0.1:5' };
+  expect(valueOf({ file, env, flags })).toMatchObject({
+    listen: '127.0.0.1:5',
+    xdsListen: '127.0.0.1:4',
+    data: 'file',
+  });
+});
+
+test('every field can be given in each of the three ways', () => {
+  const values: { readonly [F in keyof ServerConfig]: string } = {
+    listen: '127.0.0.1:1',
+    xdsListen: '[::1]:2',
+    data: 'elsewhere',
+    store: 'memory',
+    insecure: 'true',
+    logLevel: 'debug',
+  };
+  expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());
+  for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string][]) {
+    const want = field === 'insecure' ? true : value;
+    expect(valueOf({ file: { [field]: value } })[field]).toBe(want);
+    expect(valueOf({ env: { [serverFields[field].env]: value } })[field]).toBe(want);
+    expect(valueOf({ flags: { [field]: value } })[field]).toBe(want);
+  }
+  expect(valueOf({ flags: { insecure: true } }).insecure).toBe(true);
+  expect(valueOf({ file: { insecure: false } }).insecure).toBe(false);
+});
+
+test('flags, variables and fields are told apart and well named', () => {
+  const infos = Object.values(serverFields);
+  expect(new Set(infos.map(({ flag }) => flag)).size).toBe(infos.length);
+  for (const [field, { flag, env, help }] of Object.entries(serverFields)) {
+    const words = field.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).split(' ');
+    expect(flag).toBe(`--${words.join('-')}`);
+    expect(env).toBe(`FAIRWAY_${words.join('_').toUpperCase()}`);
+    expect(help).not.toBe('');
+  }
+});
+
+describe('faults', () => {
+  test.each<[string, Input, pointer: string, words: string]>([
+    ['a file that is a list', { file: [] }, '', 'mapping'],
+    ['a file that is text', { file: 'listen' }, '', 'mapping'],
+    ['an unknown field', { file: { xyz: 1 } }, '/xyz', 'there are listen'],
+    ['a near miss', { file: { xdslisten: 'x' } }, '/xdslisten', 'did you mean xdsListen?'],
+    ['a field named like what every object has', { file: { constructor: 'x' } }, '/constructor', 'unknown field'],
+    ['another of those', { file: JSON.parse('{"__proto__": "x"}') }, '/__proto__', 'unknown field'],
+    ['a number as address', { file: { listen: 7600 } }, '/listen', 'host:port'],
+    ['no port', { flags: { listen: '127.0.0.1' } }, '--listen', 'host:port'],
+    ['a port too high', { flags: { listen: '127.0.0.1:65536' } }, '--listen', 'host:port'],
+    ['IPv6 without brackets', { flags: { xdsListen: '::1:7601' } }, '--xds-listen', '[::1]:7600'],
+    [
+      'a name as host',
+      { env: { FAIRWAY_LISTEN: 'controller:7600' } },
+      'FAIRWAY_LISTEN',
+      'controller is not an IP address',
+    ],
+    ['an address that is none', { file: { listen: '300.0.0.1:1' } }, '/listen', '300.0.0.1 is not an IP address'],
+    ['an empty path', { flags: { data: '' } }, '--data', 'path'],
+    ['another store', { flags: { store: 'sqlit' } }, '--store', 'did you mean sqlite?'],
+    ['a store that is no text', { file: { store: 1 } }, '/store', 'one of sqlite, memory'],
+    ['neither true nor false', { env: { FAIRWAY_INSECURE: 'yes' } }, 'FAIRWAY_INSECURE', 'true or false'],
+    ['another level', { flags: { logLevel: 'warm' } }, '--log-level', 'did you mean warn?'],
+  ])('%s', (_, input, pointer, words) => {
+    const parsed = parse(input);
+    expect(parsed).toMatchObject({ ok: false, error: [{ pointer }] });
+    if (!parsed.ok) expect(parsed.error[0]?.message).toContain(words);
+  });
+
+  test('are all told at once, each where it was said', () => {
+    const parsed = parse({ file: { listen: 1, colour: 'red' }, env: { FAIRWAY_STORE: 'x' }, flags: { logLevel: 'x' } });
+    expect(parsed.ok ? [] : parsed.error.map(({ pointer }) => pointer)).toEqual([
+      '/listen',
+      '/colour',
+      'FAIRWAY_STORE',
+      '--log-level',
+    ]);
+  });
+});
+
+describe('listening beyond loopback', () => {
+  test.each(['127.0.0.1:0', '127.1.2.3:1', 'localhost:1', '[::1]:1', '[0:0:0:0:0:0:0:1]:1'])(
+    '%s is loopback',
+    (listen) => {
+      expect(valueOf({ flags: { listen, xdsListen: listen } }).listen).toBe(listen);
+    },
+  );
+
+  test.each(['0.0.0.0:1', '[::]:1', '192.0.2.1:1', '[::ffff:127.0.0.1]:1', '128.0.0.1:1'])('%s is not', (listen) => {
+    const parsed = parse({ flags: { listen } });
+    expect(parsed).toMatchObject({ ok: false, error: [{ pointer: '--listen' }] });
+    expect(parse({ flags: { xdsListen: listen } })).toMatchObject({ ok: false, error: [{ pointer: '--xds-listen' }] });
+    expect(valueOf({ flags: { listen, insecure: true } }).listen).toBe(listen);
+  });
+});
+
+test.each<[string, { host: string; port: number } | undefined]>([
+  ['127.0.0.1:7600', { host: '127.0.0.1', port: 7600 }],
+  ['[::1]:0', { host: '::1', port: 0 }],
+  ['localhost:65535', { host: 'localhost', port: 65535 }],
+  ['localhost:65536', undefined],
+  ['::1', undefined],
+  ['[::1]', undefined],
+  ['[]:1', undefined],
+  [':1', undefined],
+  ['a:b', undefined],
+  ['a:-1', undefined],
+  ['a:1.5', undefined],
+  ['', undefined],
+])('%s is split, and joined again', (text, parts) => {
+  expect(splitHostPort(text)).toEqual(parts);
+  if (parts !== undefined) expect(joinHostPort(parts.host, parts.port)).toBe(text);
+});
