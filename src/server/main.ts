@@ -36,9 +36,10 @@ async function serve(config: ServerConfig): Promise<number> {
     log.fatal({ event: 'store_failed', err: error });
     stop(failureCode);
   };
+  // Before the start: told to stop while it starts, it finishes that and stops in order.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
   try {
     const server = await startServer({ config, log, onFailure });
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
     const code = await stopped;
     await server.close();
     log.info({ event: 'server_stopped' });
