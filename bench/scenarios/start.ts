@@ -1,0 +1,170 @@
+/**
+ * How long a server takes from its start to the first 200 of `/readyz`, and what an idle one holds in memory. It is
+ * started as people start it. Node keeps compiled code from one start to the next: the first start after an
+ * installation has none (cold), all later ones have it (warm).
+ */
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startServerProcess } from '../../test/support/server-process.ts';
+import { median } from '../quantile.ts';
+import type { Row } from '../report.ts';
+import { createRestClient } from '../rest-client.ts';
+import { onStage, type Stage } from '../stage.ts';
+import * as world from '../world.ts';
+
+export const title = 'Start of a server to ready, and the memory of an idle one';
+
+const starts = 7;
+const idlers = 3;
+const idleMs = 5_000;
+
+const startBar = { of: 'value', kind: 'atMost', limit: 1500 } as const;
+const memoryBar = { of: 'value', kind: 'atMost', limit: 180 } as const;
+
+/** The large store: each service with a certificate, three Routes and five pools. */
+const services = 1000;
+const objectsPerService = 10;
+
+interface Folders {
+  readonly data: string;
+  readonly compileCache: string;
+}
+
+export async function run(): Promise<Row[]> {
+  return onStage(async (stage) => {
+    const folder = (name: string): string => join(stage.folder, name);
+    const kept: Folders = { data: folder('kept'), compileCache: folder('cache') };
+    /** New ones for each start. */
+    const fresh: Folders = { data: folder('new'), compileCache: folder('new-cache') };
+    const ways = [
+      { name: 'new data folder, cold code', ...fresh },
+      { name: 'new data folder, warm code', data: fresh.data, compileCache: kept.compileCache },
+      { name: 'data folder kept, cold code', data: kept.data, compileCache: fresh.compileCache },
+      { name: 'data folder kept, warm code', ...kept },
+    ];
+    // Fills what is kept; and the machine reads the files from its disk once.
+    await started(stage, kept);
+
+    const rows: Row[] = [];
+    const times = ways.map((): number[] => []);
+    // The ways take turns, so that whatever the machine does beside the bench meets all of them.
+    for (let start = 0; start < starts; start += 1) {
+      for (const [index, way] of ways.entries()) {
+        await forget(fresh);
+        times[index]?.push((await started(stage, way)).startMs);
+      }
+    }
+    for (const [index, { name }] of ways.entries()) {
+      const fairway = median(times[index] ?? []);
+      rows.push({ metric: `start to ready, ${name}`, unit: 'ms', fairway, bar: startBar });
+    }
+    for (const { name, ...way } of ways.slice(0, 2)) {
+      const sizes: number[] = [];
+      for (let idler = 0; idler < idlers; idler += 1) {
+        await forget(fresh);
+        sizes.push((await started(stage, way, idleMs)).residentMb);
+      }
+      const metric = `resident memory, idle, ${name}`;
+      rows.push({ metric, unit: 'MB', fairway: median(sizes), bar: memoryBar });
+    }
+    const large: Folders = { data: folder('large'), compileCache: kept.compileCache };
+    await fill(stage, large);
+    const found: Started[] = [];
+    for (let start = 0; start < idlers; start += 1) found.push(await started(stage, large, idleMs));
+    const suffix = `${services} services, ${services * objectsPerService} objects`;
+    rows.push({ metric: `start to ready, ${suffix}`, unit: 'ms', fairway: median(found.map((one) => one.startMs)) });
+    rows.push({
+      metric: `resident memory, idle, ${suffix}`,
+      unit: 'MB',
+      fairway: median(found.map((one) => one.residentMb)),
+    });
+    return rows;
+  });
+}
+
+interface Started {
+  readonly startMs: number;
+  /** After the time that it was left alone. */
+  readonly residentMb: number;
+}
+
+/** Starts a server, leaves it alone for some time, stops it. */
+async function started(stage: Stage, folders: Folders, aloneMs = 0): Promise<Started> {
+  stage.proceed();
+  const server = await startServerProcess(folders);
+  try {
+    await sleep(aloneMs);
+    return { startMs: server.startMs, residentMb: server.residentBytes() / 1e6 };
+  } finally {
+    // Node writes its cache of compiled code at an orderly end only.
+    const { code } = await server.stop();
+    if (code !== 0) throw new Error(`the server ended with ${code}: ${server.output()}`);
+  }
+}
+
+async function forget({ data, compileCache }: Folders): Promise<void> {
+  for (const path of [data, compileCache]) await rm(path, { recursive: true, force: true });
+}
+
+/** Through the REST API, as operators do it. */
+async function fill(stage: Stage, folders: Folders): Promise<void> {
+  const server = await startServerProcess(folders);
+  const rest = createRestClient(server.address);
+  try {
+    await apply([{ kind: 'Fleet', metadata: { name: world.fleet }, spec: {} }]);
+    // An apply holds up to 50 objects.
+    const servicesPerApply = 50 / objectsPerService;
+    for (let from = 0; from < services; from += servicesPerApply) {
+      stage.proceed();
+      await apply(Array.from({ length: servicesPerApply }, (_, n) => manifestsOf(from + n)).flat());
+    }
+  } finally {
+    await rest.stop();
+    await server.stop();
+  }
+
+  function apply(objects: readonly object[]): Promise<unknown> {
+    const body = { objects: objects.map((object) => ({ apiVersion: 'fairway/v1', ...object })) };
+    return rest.call('POST', '/v1/apply', JSON.stringify(body));
+  }
+}
+
+const certificateFile = (name: string): string =>
+  readFileSync(new URL(`../../test/support/certificates/${name}`, import.meta.url), 'utf8');
+
+/** A pair that passes the checks of a write. */
+const certificate = { chain: certificateFile('p256.pem'), key: certificateFile('p256.key.pem') };
+
+function manifestsOf(at: number): object[] {
+  const [service, route, pool] = [world.service(at), world.route(at), world.pool(at)];
+  const name = `service-${at}`;
+  const named = (suffix: string) => ({ name: `${name}${suffix}`, scope: 'default' });
+  return [
+    { kind: 'VirtualService', metadata: named(''), spec: service.spec },
+    { kind: 'Certificate', metadata: named(''), spec: certificate },
+    { kind: 'Route', metadata: named(''), spec: route.spec },
+    ...['-a', '-b'].map((suffix) => ({
+      kind: 'Route',
+      metadata: named(suffix),
+      spec: {
+        attachTo: [{ virtualService: name, listener: 'web' }],
+        hosts: [`${name}.example.com`],
+        rules: [
+          {
+            name: 'one',
+            match: [{ path: { prefix: `/${suffix.slice(1)}` } }],
+            action: { forward: [1, 2].map((pool) => ({ pool: `${name}${suffix}-${pool}` })) },
+          },
+        ],
+      },
+    })),
+    { kind: 'BackendPool', metadata: named(''), spec: pool.spec },
+    ...['-a-1', '-a-2', '-b-1', '-b-2'].map((suffix) => ({
+      kind: 'BackendPool',
+      metadata: named(suffix),
+      spec: pool.spec,
+    })),
+  ];
+}

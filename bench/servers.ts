@@ -1,0 +1,158 @@
+/** The servers of the xDS benches, each started as a process of its own and changed through its own way in. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { createLogger } from '../src/telemetry/log.ts';
+import { createDeltaClient, encodeNode, encodeResource, typeUrls } from '../src/xds/index.ts';
+import { connectDelta } from '../src/xds/io/index.ts';
+import { type Child, startChild } from './child.ts';
+import { mark } from './marks.ts';
+import { clusterName, fleet, type Manifest, pool, poolName, world } from './pools.ts';
+
+/** A server under test. */
+export interface Server {
+  readonly name: string;
+  readonly child: Child;
+  readonly xdsPort: number;
+  /** Moves a member of a pool. Resolves when the server has taken it. */
+  change(at: number, change: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A store with so many pools in use, and a file of what Fairway serves from it, for the peers to serve as well. */
+export interface World {
+  readonly pools: number;
+  readonly data: string;
+  readonly resources: string;
+  remove(): void;
+}
+
+/** How many objects go in one commit. */
+const objectsPerApply = 50;
+
+/** Fills a store through the REST API and notes what comes of it. */
+export async function createWorld(pools: number): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'fairway-bench-'));
+  const data = join(folder, 'data');
+  const resources = join(folder, 'resources');
+  const server = await startFairway({ data });
+  try {
+    const objects = [...world(pools)];
+    for (let from = 0; from < objects.length; from += objectsPerApply) {
+      await server.call('POST', '/v1/apply', { objects: objects.slice(from, from + objectsPerApply) });
+    }
+    writeFileSync(resources, await servedResources(server.xdsPort, pools));
+  } finally {
+    await server.close();
+  }
+  return { pools, data, resources, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+export interface Fairway extends Server {
+  /** A call of the REST API; fails unless it is answered well. */
+  call(method: string, path: string, body: unknown): Promise<void>;
+}
+
+const launcher = fileURLToPath(new URL('../src/bin/fairway.js', import.meta.url));
+
+/** A real server with its database in a folder, as an operator starts it. */
+export async function startFairway({ data }: { readonly data: string }): Promise<Fairway> {
+  const nodeFlags = process.env['FAIRWAY_BENCH_NODE_FLAGS']?.split(' ') ?? [];
+  const child = startChild({
+    name: 'fairway server',
+    program: process.execPath,
+    args: [...nodeFlags, launcher, 'server', '--listen=127.0.0.1:0', '--xds-listen=127.0.0.1:0', `--data=${data}`],
+    lines: 'stderr',
+  });
+  const ready = await child.next('it was ready', (event) =>
+    event['event'] === 'server_ready'
+      ? { address: String(event['address']), xdsAddress: String(event['xdsAddress']) }
+      : undefined,
+  );
+  const agent = new Agent({ keepAlive: true });
+  const call = (method: string, path: string, body: unknown): Promise<void> =>
+    send(agent, `http://${ready.address}${path}`, method, body);
+  return {
+    name: 'Fairway',
+    child,
+    xdsPort: Number(ready.xdsAddress.split(':').at(-1)),
+    call,
+    change: (at, change) => call('PUT', `/v1/scopes/default/backend-pools/${poolName(at)}`, pool(at, change)),
+    async close() {
+      agent.destroy();
+      await child.close();
+    },
+  };
+}
+
+/** A server of bench/peers. */
+export async function startPeer(program: string, kind: 'gcp' | 'floor', world: World): Promise<Server> {
+  const child = startChild({
+    name: kind,
+    program,
+    args: [kind, `-resources=${world.resources}`],
+    lines: 'stdout',
+  });
+  const xdsPort = await child.next('it was ready', (event) =>
+    event['event'] === 'ready' ? Number(event['port']) : undefined,
+  );
+  return {
+    name: kind === 'gcp' ? 'go-control-plane' : 'floor',
+    child,
+    xdsPort,
+    change: async (at, change) => child.tell({ name: clusterName(at), address: mark(change) }),
+    close: () => child.close(),
+  };
+}
+
+function send(agent: Agent, url: string, method: string, body: Manifest | unknown): Promise<void> {
+  const bytes = JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(bytes) };
+    const call = request(url, { method, agent, headers }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('end', () => {
+        if ((answer.statusCode ?? 0) < 300) resolve();
+        else reject(new Error(`${method} ${url}: ${answer.statusCode} ${Buffer.concat(chunks)}`));
+      });
+    });
+    call.on('error', reject);
+    call.end(bytes);
+  });
+}
+
+/** All clusters and assignments that a proxy of the fleet gets, as bench/peers/resources reads them. */
+async function servedResources(xdsPort: number, pools: number): Promise<Uint8Array> {
+  const client = createDeltaClient({ node: encodeNode({ id: 'reader', cluster: fleet }) });
+  client.subscribe(typeUrls.cluster, ['*']);
+  client.subscribe(
+    typeUrls.endpoint,
+    Array.from({ length: pools }, (_, at) => clusterName(at)),
+  );
+  const { promise: complete, resolve } = Promise.withResolvers<void>();
+  const held = () => [...client.resources(typeUrls.cluster).values(), ...client.resources(typeUrls.endpoint).values()];
+  const connection = await connectDelta({
+    client,
+    address: `127.0.0.1:${xdsPort}`,
+    log: createLogger({ level: 'silent' }),
+    random: Math.random,
+    onStep: () => {
+      if (client.resources(typeUrls.cluster).size >= pools && client.resources(typeUrls.endpoint).size >= pools)
+        resolve();
+    },
+  });
+  await complete;
+  await connection.close();
+  const writer = new BinaryWriter();
+  for (const { name, version, typeUrl, value } of held()) writer.bytes(encodeResource(name, version, typeUrl, value));
+  return writer.finish();
+}
+
+/** CLOCK_MONOTONIC in nanoseconds, as the load client's times are. */
+export function monotonicNanos(): number {
+  return Number(process.hrtime.bigint());
+}
