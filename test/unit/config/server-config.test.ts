@@ -12,23 +12,23 @@ type Input = Partial<Parameters<typeof parseServerConfig>[0]>;
 
 const parse = (input: Input) => parseServerConfig({ env: {}, flags: {}, ...input });
 
-function valueOf(input: Input): ServerConfig {
+function configOf(input: Input): ServerConfig {
   const parsed = parse(input);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.error));
   return parsed.value;
 }
 
 test('nothing said gives the defaults, which are loopback', () => {
-  expect(valueOf({})).toEqual(serverDefaults);
-  expect(valueOf({ file: null })).toEqual(serverDefaults);
-  expect(valueOf({ file: {} })).toEqual(serverDefaults);
+  expect(configOf({})).toEqual(serverDefaults);
+  expect(configOf({ file: null })).toEqual(serverDefaults);
+  expect(configOf({ file: {} })).toEqual(serverDefaults);
 });
 
 test('a flag goes before the environment, and that before the file', () => {
   const file = { listen: '127.0.0.1:1', xdsListen: '127.0.0.1:2', data: 'file' };
   const env = { FAIRWAY_LISTEN: '127.0.0.1:3', FAIRWAY_XDS_LISTEN: '127.0.0.1:4', PATH: '/bin' };
   const flags = { listen: '127.0.0.1:5' };
-  expect(valueOf({ file, env, flags })).toMatchObject({
+  expect(configOf({ file, env, flags })).toMatchObject({
     listen: '127.0.0.1:5',
     xdsListen: '127.0.0.1:4',
     data: 'file',
@@ -47,12 +47,12 @@ test('every field can be given in each of the three ways', () => {
   expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());
   for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string][]) {
     const want = field === 'insecure' ? true : value;
-    expect(valueOf({ file: { [field]: value } })[field]).toBe(want);
-    expect(valueOf({ env: { [serverFields[field].env]: value } })[field]).toBe(want);
-    expect(valueOf({ flags: { [field]: value } })[field]).toBe(want);
+    expect(configOf({ file: { [field]: value } })[field]).toBe(want);
+    expect(configOf({ env: { [serverFields[field].env]: value } })[field]).toBe(want);
+    expect(configOf({ flags: { [field]: value } })[field]).toBe(want);
   }
-  expect(valueOf({ flags: { insecure: true } }).insecure).toBe(true);
-  expect(valueOf({ file: { insecure: false } }).insecure).toBe(false);
+  expect(configOf({ flags: { insecure: true } }).insecure).toBe(true);
+  expect(configOf({ file: { insecure: false } }).insecure).toBe(false);
 });
 
 test('flags, variables and fields are told apart and well named', () => {
@@ -111,7 +111,7 @@ describe('listening beyond loopback', () => {
   test.each(['127.0.0.1:0', '127.1.2.3:1', 'localhost:1', '[::1]:1', '[0:0:0:0:0:0:0:1]:1'])(
     '%s is loopback',
     (listen) => {
-      expect(valueOf({ flags: { listen, xdsListen: listen } }).listen).toBe(listen);
+      expect(configOf({ flags: { listen, xdsListen: listen } }).listen).toBe(listen);
     },
   );
 
@@ -119,7 +119,7 @@ describe('listening beyond loopback', () => {
     const parsed = parse({ flags: { listen } });
     expect(parsed).toMatchObject({ ok: false, error: [{ pointer: '--listen' }] });
     expect(parse({ flags: { xdsListen: listen } })).toMatchObject({ ok: false, error: [{ pointer: '--xds-listen' }] });
-    expect(valueOf({ flags: { listen, insecure: true } }).listen).toBe(listen);
+    expect(configOf({ flags: { listen, insecure: true } }).listen).toBe(listen);
   });
 });
 
