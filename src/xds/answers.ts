@@ -1,22 +1,51 @@
 /** What a client says to a response: ACK, or NACK by the presence of `error_detail` and nothing else (rule 7). */
-import type { Form } from './forms.ts';
-import { typeUrls } from './resource.ts';
+import { type Resource, typeUrls } from './resource.ts';
+import { abandon } from './responder.ts';
 import type { Stream } from './stream.ts';
 import type { Response, TypeState } from './type-state.ts';
-import type { DeltaRequest } from './wire.ts';
 import { isHostFault, normaliseWords } from './words.ts';
 
 /** An address in use may be free again soon, or not for days: from 5 s, doubling up to 5 min. */
 const firstRetryMs = 5_000;
 const maxRetryMs = 300_000;
 
-/** Takes the answer that a request is. Without a nonce it is none (rule 8), with a stale one it says nothing (rule 9). */
-export function takeAnswer(stream: Stream, state: TypeState, request: DeltaRequest, now: number): void {
+/** The part of a request that answers a response. */
+interface Answer {
+  readonly nonce: string;
+  readonly error: { readonly message: string } | undefined;
+}
+
+/**
+ * Takes the answer that a request is. Without a nonce it is none (rule 8), with a stale one it says nothing (rules 9,
+ * 10).
+ */
+export function takeAnswer(stream: Stream, state: TypeState, request: Answer, now: number): void {
+  const skipped = stream.protocol === 'sotw' ? state.before(request.nonce) : [];
   const response = state.take(request.nonce);
   if (response === undefined) return;
+  for (const older of skipped) skip(stream, state, older, now);
   stream.answered = true;
+  stream.answeredSentAt = response.sentAt;
   if (request.error === undefined) accept(stream, state, response, now);
   else refuse(stream, state, response, normaliseWords(request.error.message), now);
+}
+
+/**
+ * A client of state-of-the-world that was busy answers only the last response. A full set stands for those before it;
+ * of other responses it is not known what became of them.
+ */
+function skip(stream: Stream, state: TypeState, older: Response, now: number): void {
+  if (!state.traits.fullSet) {
+    abandon(stream, state, older, false);
+    return;
+  }
+  state.take(older.nonce);
+  endLinger(stream, older.nonce, now);
+}
+
+/** The draining begins when the client has the response that took something away. */
+function endLinger(stream: Stream, nonce: string, now: number): void {
+  for (const linger of stream.lingering) if (linger.nonce === nonce) linger.until = now + stream.drainMs;
 }
 
 function accept(stream: Stream, state: TypeState, response: Response, now: number): void {
@@ -36,9 +65,7 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
     state.land(name, response.nonce);
     state.held.delete(name);
   }
-  for (const linger of stream.lingering) {
-    if (linger.nonce === response.nonce) linger.until = now + stream.host.options.drainMs;
-  }
+  endLinger(stream, response.nonce, now);
 }
 
 /** Nothing of a refused response counts as acknowledged (rule 12), though parts may have been applied (rule 13). */
@@ -62,7 +89,7 @@ function refuse(stream: Stream, state: TypeState, response: Response, words: str
 }
 
 /** The refusal of a single resource: its name and form are known to be what the client does not take. */
-function convict(stream: Stream, state: TypeState, name: string, form: Form, words: string, now: number): void {
+function convict(stream: Stream, state: TypeState, name: string, form: Resource, words: string, now: number): void {
   const { type } = state;
   const { forms } = stream.host;
   const { hash } = form;

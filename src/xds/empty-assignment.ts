@@ -1,8 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { contentHash } from '../lib/hash.ts';
 import { encodeResource, type Resource, typeUrls } from './resource.ts';
-import type { Entry } from './table.ts';
-import { resourceHead } from './wire.ts';
+import { type Entry, entryOf } from './table.ts';
 
 /**
  * A ClusterLoadAssignment without endpoints, for a cluster that exists while its assignment does not: told that the
@@ -13,5 +12,5 @@ export function emptyAssignment(name: string, revision: number): Entry {
   const hash = contentHash(value);
   const bytes = encodeResource(name, hash, typeUrls.endpoint, value);
   const resource: Resource = { type: typeUrls.endpoint, name, bytes, hash, audience: '', needs: [], parts: [] };
-  return { resource, revision, head: resourceHead(bytes.byteLength), assignments: [] };
+  return entryOf(resource, revision);
 }

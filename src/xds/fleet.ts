@@ -3,9 +3,10 @@ import type { Forms } from './forms.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import type { Resource, TypeUrl } from './resource.ts';
-import type { DeltaSession } from './session.ts';
+import type { Session } from './session.ts';
 import type { Table } from './table.ts';
 import type { TypeState } from './type-state.ts';
+import type { Protocol } from './wire.ts';
 
 export interface TypeStatus {
   readonly type: TypeUrl;
@@ -26,6 +27,7 @@ export interface StreamStatus {
   readonly streamId: string;
   readonly node: NodeInfo;
   readonly peer: string;
+  readonly protocol: Protocol;
   readonly openedAt: number;
   /** Revision of the table when the stream opened. */
   readonly openedRevision: number;
@@ -73,7 +75,7 @@ export interface Fleet {
 export interface FleetSource {
   readonly table: Table;
   readonly forms: Forms;
-  readonly sessions: () => readonly DeltaSession[];
+  readonly sessions: () => readonly Session[];
 }
 
 export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
@@ -84,7 +86,7 @@ export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
     return forms.conviction(state.type, resource.name, resource.hash);
   }
 
-  function rejectedOf(session: DeltaSession, state: TypeState): TypeStatus['rejected'] {
+  function rejectedOf(session: Session, state: TypeState): TypeStatus['rejected'] {
     const rejected = [];
     for (const [name, { hash, words }] of state.refused) {
       if (visible(session.stream, state.type, name)?.resource.hash === hash) rejected.push({ name, hash, words });
@@ -107,6 +109,7 @@ export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
           streamId: stream.id,
           node: stream.node,
           peer: stream.peer,
+          protocol: stream.protocol,
           openedAt: stream.openedAt,
           openedRevision: stream.openedRevision,
           filledAt: session.filledAt,
@@ -119,7 +122,12 @@ export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
             sentRevision: state.sentRevision,
             ackedRevision: state.ackedRevision,
             acked: state.held.size,
-            pending: new Set([...state.dirty, ...state.waiting.keys(), ...state.flying.keys()]).size,
+            pending: new Set([
+              ...state.dirty,
+              ...state.prepared.keys(),
+              ...state.waiting.keys(),
+              ...state.flying.keys(),
+            ]).size,
             rejected: rejectedOf(session, state),
           })),
         });

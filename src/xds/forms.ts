@@ -4,17 +4,16 @@
  * convictions are given back at start; it is acquitted when a client accepts the same bytes after all.
  */
 import { getOrMake } from './multi-map.ts';
-import type { Need, Part, TypeUrl } from './resource.ts';
+import type { Part, Resource, TypeUrl } from './resource.ts';
 
-/**
- * One form of a resource: what is sent to, held or refused by a client. A table's Resource is one; of what a client
- * brings along from an earlier stream only the hash is known.
- */
-export interface Form {
+/** One form of a resource that a client holds: a Resource of the table, of now or earlier, or one it brought along. */
+export type Form = Resource | BroughtForm;
+
+/** Of what a client holds from an earlier stream only the hash is known, unless the table has the same. */
+export interface BroughtForm {
   readonly hash: string;
-  /** undefined: not known. */
-  readonly needs: readonly Need[] | undefined;
-  readonly parts: readonly Part[];
+  readonly needs: undefined;
+  readonly parts: readonly [];
 }
 
 export interface Conviction {
@@ -27,11 +26,11 @@ export interface Conviction {
 
 export interface Forms {
   /** Notes that a client has this form. True when it had been convicted and is acquitted by that. */
-  accept(type: TypeUrl, name: string, form: Form): boolean;
+  accept(type: TypeUrl, name: string, form: Resource): boolean;
   /** The last form that any client accepted. */
-  accepted(type: TypeUrl, name: string): Form | undefined;
+  accepted(type: TypeUrl, name: string): Resource | undefined;
   /** The parts to blame for a refusal of `form`: those that differ from the last accepted form; failing that, all. */
-  blame(type: TypeUrl, name: string, form: Form): readonly Part[];
+  blame(type: TypeUrl, name: string, form: Resource): readonly Part[];
   convict(conviction: Conviction): void;
   conviction(type: TypeUrl, name: string, hash: string): Conviction | undefined;
   /** All convictions, oldest first, to be stored and given to `createForms` after a restart. */
@@ -44,14 +43,14 @@ export interface Forms {
 const maxConvictions = 10_000;
 
 export function createForms(convicted: readonly Conviction[] = []): Forms {
-  const acceptedForms = new Map<TypeUrl, Map<string, Form>>();
+  const acceptedForms = new Map<TypeUrl, Map<string, Resource>>();
   const convictions = new Map<string, Conviction>();
   for (const conviction of convicted)
     convictions.set(keyOf(conviction.type, conviction.name, conviction.hash), conviction);
 
   return {
     accept(type, name, form) {
-      const byName = getOrMake(acceptedForms, type, () => new Map<string, Form>());
+      const byName = getOrMake(acceptedForms, type, () => new Map<string, Resource>());
       if (byName.get(name) === form) return false;
       byName.set(name, form);
       return convictions.size > 0 && convictions.delete(keyOf(type, name, form.hash));

@@ -5,19 +5,21 @@
  *
  *   commit ─▶ log ──next: mark──▶ sessions ──next: frame──▶ caller's socket
  *
- * All changes in the log are marked before a frame is made, so that a commit reaches a stream as one change.
+ * All changes in the log are marked before a frame is made, so that a commit reaches a stream as one change. The slow
+ * compare goes on in between, whenever there is nothing better to do.
  */
+import { type AdmissionOptions, createAdmission, defaultAdmission } from './admission.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
-import { addTo, removeFrom } from './multi-map.ts';
-import type { NodeInfo } from './node-info.ts';
 import type { Progress } from './progress.ts';
 import type { Commit, TypeUrl } from './resource.ts';
-import { DeltaSession, type StreamError } from './session.ts';
-import type { SessionHost, SessionOptions, Stream } from './stream.ts';
-import { createTable, subjectsOf, type Table } from './table.ts';
+import { createRoster } from './roster.ts';
+import { Session, type StreamError } from './session.ts';
+import { decodeSotwRequest } from './sotw-wire.ts';
+import type { SessionHost, SessionOptions, Stream, Trust } from './stream.ts';
+import { createTable, type Table } from './table.ts';
 import { isKnownType } from './types.ts';
-import { decodeDeltaRequest, type Frame, responseHead } from './wire.ts';
+import { decodeDeltaRequest, type Frame, type Protocol, responseHead } from './wire.ts';
 
 export interface HubOptions {
   /** From 0 to below 1, for nonces. */
@@ -28,13 +30,21 @@ export interface HubOptions {
   readonly convictions?: readonly Conviction[];
   /** Default 3 MiB: many clients take no more than 4. */
   readonly maxFrameBytes?: number;
-  /** Default 0. The drain time of the proxies: so long, what a removed listener used is kept. */
+  /** Default 0. The drain time of proxies whose subjects say none in {@link Commit}. */
   readonly drainMs?: number;
   /** Default 5 s. */
   readonly needMs?: number;
   /** Default 15 s. */
   readonly answerMs?: number;
   readonly maxLogEntries?: number;
+  readonly admission?: Partial<AdmissionOptions>;
+}
+
+export interface StreamOptions {
+  /** Default `delta`. */
+  readonly protocol?: Protocol;
+  /** Default `complete`: the table is the newest there is. Otherwise see {@link HubStream.setTrust}. */
+  readonly trust?: Trust;
 }
 
 /** A stream as its socket sees it. */
@@ -44,6 +54,8 @@ export interface HubStream {
   receive(bytes: Uint8Array, now: number): StreamError | undefined;
   /** Whether the socket can take a frame; it can when the stream opens. */
   setWritable(writable: boolean): void;
+  /** How far the table may be believed to be the newest there is (rule 34). */
+  setTrust(trust: Trust): void;
   /** Frees all that is known of the stream. */
   close(now: number): void;
 }
@@ -61,7 +73,7 @@ export interface Hub {
   readonly marked: boolean;
   /** Takes a commit; streams learn of it by `next`. */
   commit(commit: Commit): void;
-  open(peer: string, now: number): HubStream;
+  open(peer: string, now: number, options?: StreamOptions): HubStream;
   /** Does the next piece of work, at most a few milliseconds of it; undefined when there is none. */
   next(now: number): Work | undefined;
   /** When `tick` wants to be called; may be early. */
@@ -73,9 +85,12 @@ export interface Hub {
   takeProgress(): readonly Progress[];
   /** What was convicted and may not be sent, to be kept over a restart. */
   convictions(): readonly Conviction[];
-  /** Compares all that the streams hold with the table, and repairs what was lost. */
+  /** Compares all that the streams hold with the table, piece by piece, and repairs what was lost. */
   compareAll(): void;
 }
+
+/** While frames are to be made, a comparison goes on once in so many calls of `next`. */
+const compareEvery = 16;
 
 /** Marks set in one call of `next`: a few milliseconds' worth. */
 const maxMarks = 10_000;
@@ -91,10 +106,13 @@ export function createHub(options: HubOptions): Hub {
     answerMs: options.answerMs ?? 15_000,
   };
   const members = new Map<Stream, Member>();
-  const byAudience = new Map<string, Set<Member>>();
-  const bySubject = new Map<string, Set<Member>>();
+  const roster = createRoster<Member>(table);
+  const admission = createAdmission<Member>({ ...defaultAdmission, ...options.admission });
   const ready = new Set<Member>();
-  const heads = new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>();
+  const heads = {
+    delta: new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>(),
+    sotw: new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>(),
+  };
   let progress: Progress[] = [];
   let position = 0;
   let marked = 0;
@@ -102,6 +120,10 @@ export function createHub(options: HubOptions): Hub {
   let soonest = Number.POSITIVE_INFINITY;
   let notified = false;
   let listener: (() => void) | undefined;
+  let comparison: Generator<void> | undefined;
+  /** The log went on without us: nothing is known of the streams before all are compared. */
+  let lost = false;
+  let turn = 0;
 
   const host: SessionHost = {
     table,
@@ -110,18 +132,21 @@ export function createHub(options: HubOptions): Hub {
     get markedRevision() {
       return marked;
     },
-    responseHead(type) {
-      const kept = heads.get(type);
+    responseHead(protocol, type) {
+      const kept = heads[protocol].get(type);
       if (kept?.revision === table.revision) return kept.bytes;
       const { identifier } = sessionOptions;
-      const bytes = responseHead({ typeUrl: type, systemVersion: String(table.revision), controlPlane: identifier });
+      const head = { typeUrl: type, systemVersion: String(table.revision), controlPlane: identifier };
+      const bytes = responseHead(head, protocol);
       // Of types that clients invent, nothing is kept.
-      if (isKnownType(type)) heads.set(type, { revision: table.revision, bytes });
+      if (isKnownType(type)) heads[protocol].set(type, { revision: table.revision, bytes });
       return bytes;
     },
     joined(stream, node) {
       const member = members.get(stream);
-      if (member !== undefined) join(member, node);
+      if (member === undefined) return;
+      member.joinedAt = table.log.end;
+      roster.join(member, node);
     },
     emit(event) {
       progress.push(event);
@@ -139,35 +164,25 @@ export function createHub(options: HubOptions): Hub {
     },
   };
 
-  function join(member: Member, node: NodeInfo): void {
-    member.joinedAt = table.log.end;
-    for (const subject of subjectsOf(node)) addTo(bySubject, subject, member);
-    assign(member, node);
+  function queue(member: Member): void {
+    if (!member.admitted || !member.writable || member.closed) return;
+    ready.add(member);
+    announce();
   }
 
-  function assign(member: Member, node: NodeInfo): void {
-    const before = member.session.stream.audiences;
-    const after = table.audiencesOf(node);
-    for (const audience of before) if (!after.has(audience)) removeFrom(byAudience, audience, member);
-    for (const audience of after) if (!before.has(audience)) addTo(byAudience, audience, member);
-    member.session.setAudiences(after);
-    queue(member);
+  /** Asks for admission, once there is something to be sent; false when too many wait already. */
+  function enter(member: Member): boolean {
+    const { node, trust } = member.session.stream;
+    if (member.admitted || member.closed || node === undefined || trust === 'nothing') return true;
+    announce();
+    return admission.enter(member);
   }
 
   function leave(member: Member): void {
-    const { stream } = member.session;
-    if (stream.node !== undefined) {
-      for (const subject of subjectsOf(stream.node)) removeFrom(bySubject, subject, member);
-    }
-    for (const audience of stream.audiences) removeFrom(byAudience, audience, member);
-    members.delete(stream);
+    roster.leave(member);
+    admission.leave(member);
+    members.delete(member.session.stream);
     ready.delete(member);
-  }
-
-  function queue(member: Member): void {
-    if (!member.writable || member.closed) return;
-    ready.add(member);
-    announce();
   }
 
   function announce(): void {
@@ -178,8 +193,7 @@ export function createHub(options: HubOptions): Hub {
 
   /** Marks a name on the streams that have the audience, as of a position of the log; how many these are. */
   function mark(audience: string, type: TypeUrl, name: string, at: number): number {
-    const concerned = byAudience.get(audience);
-    if (concerned === undefined) return 0;
+    const concerned = roster.withAudience(audience);
     for (const member of concerned) {
       // Who joined later began with a newer table than this change.
       if (at < member.joinedAt) continue;
@@ -194,8 +208,10 @@ export function createHub(options: HubOptions): Hub {
     const { log } = table;
     if (position < log.start) {
       position = log.end;
+      lost = true;
       compareAll();
     }
+    if (lost && compareStep()) return false;
     let budget = maxMarks;
     while (position < log.end) {
       if (budget <= 0) return false;
@@ -209,23 +225,47 @@ export function createHub(options: HubOptions): Hub {
         if (before !== undefined) budget -= mark(before, type, name, at);
         if (after !== undefined && after !== before) budget -= mark(after, type, name, at);
       } else if (change?.kind === 'subject') {
-        for (const member of bySubject.get(change.subject) ?? []) {
-          const { node } = member.session.stream;
-          if (node !== undefined) assign(member, node);
-        }
+        for (const member of roster.withSubject(change.subject)) assign(member);
       }
     }
     marked = table.revision;
     return true;
   }
 
+  function assign(member: Member): void {
+    const { node } = member.session.stream;
+    if (node === undefined) return;
+    roster.assign(member, node);
+    queue(member);
+  }
+
   function compareAll(): void {
+    comparison = compareMembers();
+    announce();
+  }
+
+  function* compareMembers(): Generator<void> {
     for (const member of members.values()) {
-      const { node } = member.session.stream;
-      if (node !== undefined) assign(member, node);
-      member.session.compare();
+      assign(member);
+      yield* member.session.compare();
       queue(member);
+      yield;
     }
+  }
+
+  /** Goes on with the comparison; false when there is none, or no longer one. */
+  function compareStep(): boolean {
+    if (comparison === undefined) return false;
+    if (comparison.next().done !== true) return true;
+    comparison = undefined;
+    lost = false;
+    return false;
+  }
+
+  /** Frames come first, but cannot keep a comparison from ending. */
+  function compareNow(): boolean {
+    turn += 1;
+    return comparison !== undefined && (ready.size === 0 || turn % compareEvery === 0);
   }
 
   function schedule(member: Member): void {
@@ -237,7 +277,7 @@ export function createHub(options: HubOptions): Hub {
     table,
     fleet: createFleet({ table, forms, sessions: () => [...members.values()].map((member) => member.session) }),
     get marked() {
-      return position === table.log.end;
+      return position === table.log.end && !lost;
     },
     commit(commit) {
       const first = !table.ready;
@@ -246,23 +286,32 @@ export function createHub(options: HubOptions): Hub {
       if (first) for (const member of members.values()) queue(member);
       announce();
     },
-    open(peer, now) {
+    open(peer, now, { protocol = 'delta', trust = 'complete' } = {}) {
       opened += 1;
-      const nonceTag = Math.floor(options.random() * 36 ** 4).toString(36);
-      const session = new DeltaSession(host, { id: String(opened), peer, nonceTag: `${nonceTag}.`, now });
+      const nonceTag = `${Math.floor(options.random() * 36 ** 4).toString(36)}.`;
+      const session = new Session(host, { id: String(opened), peer, protocol, trust, nonceTag, now });
       const member: Member = {
         id: session.stream.id,
         session,
+        admitted: false,
         writable: true,
         closed: false,
         deadline: Number.POSITIVE_INFINITY,
         joinedAt: 0,
         receive(bytes, at) {
-          const request = decodeDeltaRequest(bytes);
+          const request = protocol === 'delta' ? decodeDeltaRequest(bytes) : decodeSotwRequest(bytes);
           if (!request.ok) return { reason: 'malformed', words: `reading a request: ${request.error}` };
           const error = session.handle(request.value, at);
-          if (error === undefined) queue(member);
-          return error;
+          if (error !== undefined) return error;
+          if (!enter(member))
+            return { reason: 'overloaded', words: 'too many proxies wait here: try another controller' };
+          queue(member);
+          return undefined;
+        },
+        setTrust(newTrust) {
+          session.setTrust(newTrust);
+          enter(member);
+          queue(member);
         },
         setWritable(writable) {
           member.writable = writable;
@@ -282,6 +331,14 @@ export function createHub(options: HubOptions): Hub {
     next(now) {
       notified = false;
       if (!dispatch()) return { kind: 'more' };
+      for (const member of admission.admit(now)) {
+        member.admitted = true;
+        queue(member);
+      }
+      if (compareNow()) {
+        compareStep();
+        return { kind: 'more' };
+      }
       for (const member of ready) {
         ready.delete(member);
         const { session } = member;
@@ -293,14 +350,18 @@ export function createHub(options: HubOptions): Hub {
           return { kind: 'frame', stream: member, frame };
         }
         if (session.unfinished) ready.add(member);
-        else session.rest(now);
+        else {
+          session.rest(now);
+          if (session.idle) admission.leave(member);
+        }
         schedule(member);
         return { kind: 'more' };
       }
       return undefined;
     },
     nextDeadline() {
-      return soonest === Number.POSITIVE_INFINITY ? undefined : soonest;
+      const deadline = Math.min(soonest, admission.nextDeadline() ?? Number.POSITIVE_INFINITY);
+      return deadline === Number.POSITIVE_INFINITY ? undefined : deadline;
     },
     tick(now) {
       if (now < soonest) return;
@@ -333,7 +394,9 @@ export function createHub(options: HubOptions): Hub {
 
 /** A stream in the hub. */
 interface Member extends HubStream {
-  readonly session: DeltaSession;
+  readonly session: Session;
+  /** It may be sent something. */
+  admitted: boolean;
   writable: boolean;
   closed: boolean;
   deadline: number;

@@ -24,6 +24,8 @@ export type Progress =
       readonly kind: 'acked';
       /** Everything up to this revision that concerns the stream is acknowledged, or refused for good. */
       readonly revision: number;
+      /** When the last response was sent that this answers. */
+      readonly sentAt: number;
     })
   | (OfStream & { readonly kind: 'filled'; readonly revision: number })
   | (OfStream & Rejection)

@@ -62,7 +62,12 @@ export interface Commit {
    * Which audiences a subject now has; an empty list takes all away. Subjects are `cluster/<node.cluster>` and
    * `node/<node.id>`; a stream has the union of its two subjects' audiences.
    */
-  readonly audiences: readonly { readonly subject: string; readonly audiences: readonly string[] }[];
+  readonly audiences: readonly {
+    readonly subject: string;
+    readonly audiences: readonly string[];
+    /** Drain time of the subject's proxies: so long, what a removed listener used is kept for its connections. */
+    readonly drainMs?: number;
+  }[];
 }
 
 /** Encodes an `envoy.service.discovery.v3.Resource` around the encoded inner message. */

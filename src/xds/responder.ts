@@ -1,11 +1,13 @@
 /**
- * Making of responses. Each dirty name is judged at the moment of sending, by the newest state of the table and of
- * the stream, and is sent, waits or is left alone.
+ * Making of responses. Each dirty name is judged at the moment of sending, and is sent, waits or is left alone. A
+ * delta response holds what changed; so does a state-of-the-world one, unless its type wants the full set.
  */
-import { emptyAssignment } from './empty-assignment.ts';
 import type { Form } from './forms.ts';
-import { firstMissing, lostNeeds, stillUsed, visible } from './needs.ts';
-import { typeUrls } from './resource.ts';
+import { contentOf } from './full-set.ts';
+import { judge } from './judge.ts';
+import { lostNeeds, visible } from './needs.ts';
+import { type Resource, typeUrls } from './resource.ts';
+import { anyField } from './sotw-wire.ts';
 import type { Stream } from './stream.ts';
 import type { Entry } from './table.ts';
 import type { Response, TypeState } from './type-state.ts';
@@ -19,7 +21,11 @@ const maxUnanswered = 64;
 const framingBytes = 8;
 const never = Number.POSITIVE_INFINITY;
 
-type Decision = 'leave' | 'wait' | 'remove' | Entry;
+/** What a response changes. */
+interface Batch {
+  readonly puts: Map<string, Entry>;
+  readonly removals: string[];
+}
 
 /** The next response of a type, or undefined when there is none to send now. */
 export function respond(stream: Stream, state: TypeState, now: number): Frame | undefined {
@@ -28,8 +34,22 @@ export function respond(stream: Stream, state: TypeState, now: number): Frame | 
     state.waitingUntil = never;
     for (const name of state.waiting.keys()) state.dirty.add(name);
   }
-  if (state.dirty.size === 0 && !state.owesAnswer) return undefined;
+  if (state.dirty.size === 0 && state.prepared.size === 0 && !state.owesAnswer) return undefined;
   if (state.inWindow >= state.traits.window) return undefined;
+  const whole = stream.protocol === 'sotw' && state.traits.fullSet;
+  // Without versions there is no telling what the client holds, and it may be newer than the table (rule 34).
+  if (stream.trust !== 'complete' && stream.protocol === 'sotw' && state.returned) return undefined;
+  const batch = whole ? collectWhole(stream, state, now) : collect(stream, state, now);
+  if (batch === undefined) return undefined;
+  if (batch.puts.size === 0 && batch.removals.length === 0) {
+    const owes = state.owesAnswer && stream.trust === 'complete';
+    if (!owes || state.dirty.size > 0 || state.waiting.size > 0) return undefined;
+  }
+  return send(stream, state, batch, whole, now);
+}
+
+/** As much as goes into one response. */
+function collect(stream: Stream, state: TypeState, now: number): Batch {
   const { maxFrameBytes } = stream.host.options;
   const puts = new Map<string, Entry>();
   const removals: string[] = [];
@@ -62,98 +82,81 @@ export function respond(stream: Stream, state: TypeState, now: number): Frame | 
     else puts.set(name, decision);
     if (alone) break;
   }
-  if (puts.size === 0 && removals.length === 0) {
-    if (!state.owesAnswer || state.dirty.size > 0 || state.waiting.size > 0) return undefined;
-  }
-  return send(stream, state, puts, removals, now);
+  return { puts, removals };
 }
 
-function judge(stream: Stream, state: TypeState, name: string, now: number): Decision {
-  if (!state.wants(name)) return 'leave';
-  const entry = visible(stream, state.type, name) ?? standIn(stream, state, name);
-  return entry === undefined ? judgeRemoval(stream, state, name, now) : judgePut(stream, state, name, entry, now);
-}
-
-function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, now: number): Decision {
-  const { resource } = entry;
-  const flight = state.flying.get(name);
-  const expected = flight === undefined ? state.held.get(name) : flight.form;
-  if (expected?.hash === resource.hash) {
-    if (flight === undefined && expected !== resource) {
-      // The same content, but with what it needs and was made from as they are known now.
-      state.held.set(name, resource);
-      stream.accepted(state.type, name, resource, now);
+/**
+ * All changes at once: a full set of half of them would take the other half away. Judging may take several calls, so
+ * what was judged is kept. Suspects go alone, beside what is known to be good; undefined: not to be sent yet.
+ */
+function collectWhole(stream: Stream, state: TypeState, now: number): Batch | undefined {
+  let judged = 0;
+  let suspect: readonly [name: string, entry: Entry] | undefined;
+  for (const name of state.dirty) {
+    judged += 1;
+    if (judged > maxJudged) {
+      stream.unfinished = true;
+      return undefined;
     }
-    // A suspect may have been applied in part, so it is sent even if the table went back to what was acknowledged.
-    const doubtful = flight === undefined && state.suspects.has(name);
-    if (!doubtful && !state.forced.has(name)) return 'leave';
+    const decision = judge(stream, state, name, now);
+    state.prepared.delete(name);
+    if (decision === 'leave') state.leave(name);
+    else if (typeof decision === 'object' && state.suspects.has(name)) suspect ??= [name, decision];
+    else {
+      state.dirty.delete(name);
+      if (decision !== 'wait') state.prepared.set(name, decision);
+    }
   }
-  if (stream.withheld(state, resource)) return 'leave';
-  const missing = firstMissing(stream, resource);
-  if (missing === undefined) return entry;
-  const until = state.wait(name, 'put', now) + stream.host.options.needMs + missing.warmupMs;
-  if (now < until) {
-    state.waitingUntil = Math.min(state.waitingUntil, until);
-    return 'wait';
+  // What an earlier stream brought the client is not known: left out of the first set, it would be taken away.
+  if (state.sentRevision === 0 && state.waitsToPut) return undefined;
+  const batch: Batch = { puts: new Map(), removals: [] };
+  for (const [name, decision] of state.prepared) {
+    if (decision === 'remove') batch.removals.push(name);
+    else batch.puts.set(name, decision);
   }
-  stream.stall('needs', state.type, [name], missing.need, now);
-  return entry;
+  if (state.prepared.size > 0 || suspect === undefined) return batch;
+  if (state.inWindow > 0) return undefined;
+  batch.puts.set(...suspect);
+  return batch;
 }
 
-function judgeRemoval(stream: Stream, state: TypeState, name: string, now: number): Decision {
-  const has = state.expected(name) !== undefined;
-  if ((!has && !state.forced.has(name)) || !state.traits.removable) return 'leave';
-  // Who does not have it and asked is told at once (rule 25).
-  const use = has ? stillUsed(stream, state.type, name, now) : undefined;
-  if (use === undefined) return 'remove';
-  const since = state.wait(name, 'removal', now);
-  const until = use.kind === 'drain' ? use.until : use.kind === 'unknown' ? since + stream.host.options.needMs : never;
-  if (now >= until) return 'remove';
-  state.waitingUntil = Math.min(state.waitingUntil, until);
-  return 'wait';
-}
-
-/** The assignment of a cluster that this stream should have, when it is asked for and the table has none. */
-function standIn(stream: Stream, state: TypeState, name: string): Entry | undefined {
-  if (state.type !== typeUrls.endpoint || !state.subscription.names.has(name)) return undefined;
-  for (const cluster of stream.table.clustersUsing(name)) {
-    if (visible(stream, typeUrls.cluster, cluster) !== undefined) return emptyAssignment(name, stream.table.revision);
-  }
-  return undefined;
-}
-
-function send(
-  stream: Stream,
-  state: TypeState,
-  puts: ReadonlyMap<string, Entry>,
-  removals: readonly string[],
-  now: number,
-): Frame {
+function send(stream: Stream, state: TypeState, { puts, removals }: Batch, whole: boolean, now: number): Frame {
   const { revision } = stream.table;
   const nonce = stream.nextNonce();
   if (state.type === typeUrls.listener) linger(stream, state, puts, removals, nonce);
   if (state.type === typeUrls.cluster) follow(stream, state, puts);
-  const forms = new Map<string, Form>();
+  const forms = new Map<string, Resource>();
   const chunks: Uint8Array[] = [];
   for (const [name, { resource, head }] of puts) {
-    chunks.push(head, resource.bytes);
     forms.set(name, resource);
-    state.flying.set(name, { form: resource, nonce });
     state.leave(name);
-    if (state.refused.get(name)?.hash !== resource.hash) state.refused.delete(name);
+    // A refusal counts as long as the table has what was refused, whatever is sent in its place.
+    const refused = state.refused.get(name);
+    if (refused !== undefined && visible(stream, state.type, name)?.resource.hash !== refused.hash) {
+      state.refused.delete(name);
+    }
+    if (stream.protocol === 'delta') chunks.push(head, resource.bytes);
+    else if (!whole) chunks.push(anyField(resource.bytes));
   }
+  const gone = new Set(removals);
   for (const name of removals) {
-    state.flying.set(name, { form: undefined, nonce });
     state.leave(name);
     state.refused.delete(name);
     state.suspects.delete(name);
   }
+  if (whole) {
+    const content = contentOf(state, forms, gone);
+    for (const { bytes } of content) chunks.push(anyField(bytes));
+  }
+  for (const [name, form] of forms) state.flying.set(name, { form, nonce });
+  for (const name of gone) state.flying.set(name, { form: undefined, nonce });
   state.owesAnswer = false;
   state.sentRevision = revision;
-  state.unanswered.push({ nonce, sentAt: now, revision, puts: forms, removals, overdue: false });
+  state.unanswered.push({ nonce, sentAt: now, revision, puts: forms, removals: [...gone], overdue: false });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
-  return frameResponse(stream.host.responseHead(state.type), { nonce, removed: removals }, chunks);
+  const removed = stream.protocol === 'delta' ? removals : [];
+  return frameResponse(stream.host.responseHead(stream.protocol, state.type), { nonce, removed }, chunks);
 }
 
 /** Rule 35: a changed cluster warms until it gets its assignment, and Envoy does not ask again. */
@@ -177,13 +180,15 @@ function linger(
   removals: readonly string[],
   nonce: string,
 ): void {
-  if (stream.host.options.drainMs <= 0) return;
+  if (stream.drainMs <= 0) return;
   const needs = new Set<string>();
-  for (const name of [...puts.keys(), ...removals]) {
+  const add = (name: string, after: Form | undefined): void => {
     const before = state.expected(name);
-    if (before === undefined) continue;
-    for (const key of lostNeeds(stream, before, puts.get(name)?.resource)) needs.add(key);
-  }
+    if (before === undefined) return;
+    for (const key of lostNeeds(stream, before, after)) needs.add(key);
+  };
+  for (const [name, { resource }] of puts) add(name, resource);
+  for (const name of removals) add(name, undefined);
   if (needs.size > 0) stream.lingering.push({ nonce, until: never, needs });
 }
 

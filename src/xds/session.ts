@@ -1,6 +1,7 @@
 /**
- * One delta stream: a machine without I/O. Requests go in by `handle`, time by `tick`, changes of the table by `mark`;
- * `next` gives the frame to be sent now, built from the newest state, and is called when the socket can take one.
+ * One stream, of either protocol: a machine without I/O. Requests go in by `handle`, time by `tick`, changes of the
+ * table by `mark`; `next` gives the frame to be sent now, built from the newest state, and is called when the socket
+ * can take one.
  *
  *   mark ─▶ dirty ──next──▶ judge ──▶ leave     nothing to send, or withheld
  *             ▲                ├────▶ wait      until what it needs is ready, at most until a deadline
@@ -8,17 +9,18 @@
  *             └──── suspects, alone ◀──NACK──┘
  */
 import { takeAnswer } from './answers.ts';
+import { askDelta, askSotw } from './asks.ts';
 import { visible } from './needs.ts';
 import { type TypeUrl, typeUrls } from './resource.ts';
 import { abandon, respond } from './responder.ts';
-import { type SessionHost, Stream, type StreamOpened } from './stream.ts';
-import { type Asked, applyDelta, wildcardName } from './subscription.ts';
+import type { SotwRequest } from './sotw-wire.ts';
+import { type SessionHost, Stream, type StreamOpened, type Trust } from './stream.ts';
 import type { Response, TypeState } from './type-state.ts';
 import type { DeltaRequest, Frame } from './wire.ts';
 
 /** Why a stream has to end. The reason is for logs, metrics and tests, the words for the client. */
 export interface StreamError {
-  readonly reason: 'malformed' | 'node-missing' | 'type-missing';
+  readonly reason: 'malformed' | 'node-missing' | 'type-missing' | 'overloaded';
   readonly words: string;
 }
 
@@ -28,9 +30,11 @@ const clusterRequestMs = 1_000;
 const fillMs = 5_000;
 /** Clusters whose answer is due are pushed again this often; then only an operator can help. */
 const maxPushesAgain = 3;
+/** Names that one step of a comparison marks: a millisecond's worth. */
+const marksPerStep = 4_096;
 const never = Number.POSITIVE_INFINITY;
 
-export class DeltaSession {
+export class Session {
   readonly stream: Stream;
   /** When everything the client asked for was there for the first time. */
   filledAt: number | undefined;
@@ -56,7 +60,7 @@ export class DeltaSession {
   // Requests
 
   /** Takes a request; what it returns ends the stream. */
-  handle(request: DeltaRequest, now: number): StreamError | undefined {
+  handle(request: DeltaRequest | SotwRequest, now: number): StreamError | undefined {
     const { stream } = this;
     if (stream.node === undefined) {
       if (request.node === undefined || request.node.id === '') {
@@ -72,54 +76,19 @@ export class DeltaSession {
     if (state === undefined) return undefined;
     // Rule 4: in the first request of a type a nonce is one of an earlier stream.
     if (known !== undefined && request.nonce !== '') takeAnswer(stream, state, request, now);
-    this.#subscribe(state, request, known === undefined, now);
+    const first = known === undefined;
+    if ('names' in request) askSotw(stream, state, request, first);
+    else askDelta(stream, state, request, first);
+    if (first) this.#watchClusterRequest(state, now);
     stream.wake();
     return undefined;
   }
 
-  #subscribe(state: TypeState, request: DeltaRequest, first: boolean, now: number): void {
-    const { stream } = this;
-    const { type } = state;
-    const asked = applyDelta(state.subscription, {
-      subscribe: request.subscribe.map((name) => stream.table.intern(type, name)),
-      unsubscribe: request.unsubscribe,
-      first,
-      stayWildcard: first && repeatsWildcard(stream, request),
-    });
-    forget(state, asked);
-    if (first) this.#remember(state, request.initialVersions);
-    if (asked.all) {
-      state.owesAnswer = true;
-      // A new `*` is answered in full, but what the client brought along is only compared (rule 33).
-      for (const name of stream.namesOf(type)) state.mark(name, !first);
-    }
-    for (const name of asked.answer) state.mark(name, !(first && request.initialVersions.has(name)));
-    if (first) this.#afterFirst(state, request, now);
-  }
-
-  /** Takes in what the client holds from an earlier stream (rule 31). */
-  #remember(state: TypeState, versions: ReadonlyMap<string, string>): void {
-    const { stream } = this;
-    if (versions.size > 0) stream.returned = true;
-    for (const [text, hash] of versions) {
-      if (!state.wants(text)) continue;
-      const resource = stream.table.get(state.type, text)?.resource;
-      const name = resource?.name ?? text;
-      if (resource?.hash === hash) {
-        state.held.set(name, resource);
-        stream.accepted(state.type, name, resource, stream.openedAt);
-      } else state.held.set(name, { hash, needs: undefined, parts: [] });
-      state.mark(name);
-    }
-  }
-
-  #afterFirst(state: TypeState, request: DeltaRequest, now: number): void {
-    const { stream } = this;
-    for (const name of stream.used.get(state.type) ?? []) if (state.wants(name)) state.mark(name, true);
-    stream.used.delete(state.type);
+  /** Rule 33: a client that came back with assignments should ask for clusters, too. In SotW all are sent anyway. */
+  #watchClusterRequest(state: TypeState, now: number): void {
     if (state.type === typeUrls.cluster) this.#clusterRequestBy = never;
-    const asksEndpoints = state.type === typeUrls.endpoint && request.initialVersions.size > 0;
-    if (asksEndpoints && stream.state(typeUrls.cluster) === undefined) this.#clusterRequestBy = now + clusterRequestMs;
+    if (state.type !== typeUrls.endpoint || !state.returned || this.stream.protocol === 'sotw') return;
+    if (this.stream.state(typeUrls.cluster) === undefined) this.#clusterRequestBy = now + clusterRequestMs;
   }
 
   // Changes of the table
@@ -157,14 +126,37 @@ export class DeltaSession {
     }
   }
 
-  /** Looks at everything: the slow compare, which needs no log. */
-  compare(): void {
-    for (const state of this.stream.states) {
-      const names = state.subscription.wildcard ? this.stream.namesOf(state.type) : state.subscription.names;
-      for (const name of names) state.mark(name);
-      for (const name of state.held.keys()) state.mark(name);
+  /**
+   * Looks at everything: the slow compare, which needs no log. What has no answer long after its time is taken for
+   * lost. To be resumed until it is done; each step marks a few thousand names.
+   */
+  *compare(): Generator<void> {
+    const { stream } = this;
+    let marks = 0;
+    for (const state of stream.states) {
+      for (const response of [...state.unanswered]) if (response.overdue) abandon(stream, state, response, true);
+      const names = state.subscription.wildcard ? stream.namesOf(state.type) : state.subscription.names;
+      for (const some of [names, state.held.keys()]) {
+        for (const name of some) {
+          state.mark(name);
+          marks += 1;
+          if (marks % marksPerStep === 0) yield;
+        }
+      }
     }
-    this.stream.wake();
+    stream.wake();
+  }
+
+  /** This replica turned out to be in step with the store, or it is not known (rule 34). */
+  setTrust(trust: Trust): void {
+    const { stream } = this;
+    if (stream.trust === trust) return;
+    stream.trust = trust;
+    for (const state of stream.states) {
+      for (const name of state.waiting.keys()) state.dirty.add(name);
+      // Their time has not begun: until now they waited for us.
+      state.waiting.clear();
+    }
   }
 
   // Sending
@@ -174,7 +166,7 @@ export class DeltaSession {
     const { stream } = this;
     stream.unfinished = false;
     // Never from an incomplete picture: what the table lacks would read as removed.
-    if (!stream.table.ready) return undefined;
+    if (!stream.table.ready || stream.trust === 'nothing') return undefined;
     for (const state of stream.states) {
       const frame = respond(stream, state, now);
       if (frame !== undefined) return frame;
@@ -187,8 +179,7 @@ export class DeltaSession {
   /** Nothing is to be sent and nothing unanswered; removals that wait until they are safe do not count. */
   get idle(): boolean {
     for (const state of this.stream.states) {
-      if (state.dirty.size > 0 || state.unanswered.length > 0 || state.owesAnswer) return false;
-      for (const waiting of state.waiting.values()) if (waiting.what === 'put') return false;
+      if (state.busy || state.unanswered.length > 0 || state.waitsToPut) return false;
     }
     return true;
   }
@@ -196,7 +187,7 @@ export class DeltaSession {
   /** Called when `next` had nothing: says what has been reached. */
   rest(now: number): void {
     const { stream } = this;
-    if (stream.node === undefined || !stream.table.ready) return;
+    if (stream.node === undefined || !stream.table.ready || stream.trust !== 'complete') return;
     const { idle } = this;
     const filled = this.filledAt === undefined && idle && this.#isFilled(now);
     if (idle) stream.stalled = false;
@@ -205,7 +196,7 @@ export class DeltaSession {
     if (filled) stream.emit({ kind: 'filled', revision: this.#rested }, now);
     if (!stream.answered) return;
     stream.answered = false;
-    stream.emit({ kind: 'acked', revision: this.#rested }, now);
+    stream.emit({ kind: 'acked', revision: this.#rested, sentAt: stream.answeredSentAt }, now);
   }
 
   /** Whether an idle stream has all it will ask for: between two types it may rest a moment, too. */
@@ -297,24 +288,5 @@ export class DeltaSession {
   close(now: number): void {
     if (this.stream.node !== undefined) this.stream.emit({ kind: 'closed' }, now);
     this.stream.end();
-  }
-}
-
-/** Rule 32: before 1.21, Envoy lists on reconnect the names that it holds by wildcard. */
-function repeatsWildcard(stream: Stream, request: DeltaRequest): boolean {
-  if (request.typeUrl !== typeUrls.cluster && request.typeUrl !== typeUrls.listener) return false;
-  if (stream.node?.userAgent !== 'envoy' || request.subscribe.length === 0) return false;
-  const [major, minor] = stream.node.version.split('.', 2).map(Number);
-  if (major !== 1 || minor === undefined || !(minor < 21)) return false;
-  return request.subscribe.every((name) => name !== wildcardName && request.initialVersions.has(name));
-}
-
-/** Drops what the client no longer wants. */
-function forget(state: TypeState, asked: Asked): void {
-  for (const name of asked.dropped) state.drop(name);
-  if (!asked.wildcardEnded) return;
-  state.owesAnswer = false;
-  for (const names of [state.held, state.flying, state.dirty, state.waiting]) {
-    for (const name of [...names.keys()]) if (!state.wants(name)) state.drop(name);
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What a delta stream is made of: who is at the other end, what it may see, and its state of each type. The session
+ * What a stream is made of: who is at the other end, what it may see, and its state of each type. The session
  * drives it; answering and sending (answers.ts, responder.ts) work on it.
  */
-import type { Form, Forms } from './forms.ts';
+import type { Forms } from './forms.ts';
 import type { Linger, StreamView } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import { maxStalledNames, type Progress } from './progress.ts';
@@ -10,13 +10,14 @@ import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts'
 import type { Table } from './table.ts';
 import { TypeState } from './type-state.ts';
 import { isKnownType } from './types.ts';
+import type { Protocol } from './wire.ts';
 
 export interface SessionOptions {
   /** `control_plane.identifier` of every response. */
   readonly identifier: string;
   /** Responses of more than one resource are split at this size. */
   readonly maxFrameBytes: number;
-  /** How long what a removed listener used stays, for the connections that it drains. */
+  /** The same as `Commit.audiences[].drainMs`, for nodes of which that says nothing. */
   readonly drainMs: number;
   /** How long a resource waits for what it needs, beyond the warm-up of the latter. */
   readonly needMs: number;
@@ -32,7 +33,7 @@ export interface SessionHost {
   /** Changes up to this revision have been marked on all streams. */
   readonly markedRevision: number;
   /** What responses of the type have in common now. */
-  responseHead(type: TypeUrl): Uint8Array;
+  responseHead(protocol: Protocol, type: TypeUrl): Uint8Array;
   joined(stream: Stream, node: NodeInfo): void;
   emit(progress: Progress): void;
   /** Whether a stream other than this one holds the form. */
@@ -41,15 +42,25 @@ export interface SessionHost {
   acquitted(type: TypeUrl, name: string, hash: string, at: number): void;
 }
 
+/**
+ * `nothing`: it is not known how far this replica lags behind the store, so the stream is sent nothing. `additions`:
+ * nor can it be found out, so nothing is removed, and nothing replaced that may be newer. `complete`: it has reached
+ * what the store had when the stream opened.
+ */
+export type Trust = 'nothing' | 'additions' | 'complete';
+
 /** Types without rules of their own on one stream: agents use a handful, and nobody needs more. */
 const maxOtherTypes = 32;
 
 export class Stream implements StreamView {
   readonly id: string;
   readonly peer: string;
+  readonly protocol: Protocol;
   readonly openedAt: number;
   readonly openedRevision: number;
   readonly host: SessionHost;
+  /** How far this replica may be believed to know the newest (rule 34). */
+  trust: Trust;
   readonly lingering: Linger[] = [];
   /** What clusters sent on this stream use of types that were not asked for yet (rule 33). */
   readonly used = new Map<TypeUrl, Set<string>>([
@@ -64,6 +75,8 @@ export class Stream implements StreamView {
   stalled = false;
   /** An answer came in that has not been reported. */
   answered = false;
+  /** When the response was sent that was answered last. */
+  answeredSentAt = 0;
   /** Responding stopped for the sake of time. */
   unfinished = false;
   readonly #nonceTag: string;
@@ -76,6 +89,8 @@ export class Stream implements StreamView {
     this.host = host;
     this.id = opened.id;
     this.peer = opened.peer;
+    this.protocol = opened.protocol;
+    this.trust = opened.trust;
     this.openedAt = opened.now;
     this.openedRevision = host.table.revision;
     this.#nonceTag = opened.nonceTag;
@@ -83,6 +98,11 @@ export class Stream implements StreamView {
 
   get table(): Table {
     return this.host.table;
+  }
+
+  /** How long what a removed listener used stays, for the connections that it drains. */
+  get drainMs(): number {
+    return (this.node && this.table.drainMsOf(this.node)) ?? this.host.options.drainMs;
   }
 
   /** The states of all types asked for, in the order in which a push sends them. */
@@ -141,7 +161,7 @@ export class Stream implements StreamView {
   }
 
   /** The client turned out to have this form. */
-  accepted(type: TypeUrl, name: string, form: Form, now: number): void {
+  accepted(type: TypeUrl, name: string, form: Resource, now: number): void {
     if (this.host.forms.accept(type, name, form)) this.host.acquitted(type, name, form.hash, now);
   }
 
@@ -165,6 +185,8 @@ export interface StreamOpened {
   readonly id: string;
   /** Address of the client, for people. */
   readonly peer: string;
+  readonly protocol: Protocol;
+  readonly trust: Trust;
   /** Random text that begins every nonce of the stream. */
   readonly nonceTag: string;
   readonly now: number;

@@ -78,3 +78,37 @@ export function applyDelta(subscription: Subscription, lists: DeltaLists): Asked
   const answer = subscribed.filter((name) => name !== wildcardName && names.has(name));
   return { answer: [...answer, ...refreshed], all, dropped, wildcardEnded };
 }
+
+export interface SotwList {
+  /** All names of the request. */
+  readonly names: readonly string[];
+  /** An empty list never means all: clients ask for this type by name (rule 20). */
+  readonly byName: boolean;
+}
+
+/** Applies the list of a state-of-the-world request, which says all that the client wants. Changes `subscription`. */
+export function applySotw(subscription: Subscription, { names: list, byName }: SotwList): Asked {
+  const { names } = subscription;
+  const wasWildcard = subscription.wildcard;
+  if (list.length > 0) subscription.legacyWildcardPossible = false;
+  const wanted = new Set(list);
+  subscription.wildcard = wanted.delete(wildcardName) || (subscription.legacyWildcardPossible && !byName);
+  const dropped: string[] = [];
+  for (const name of names) {
+    if (wanted.has(name)) continue;
+    names.delete(name);
+    if (!subscription.wildcard) dropped.push(name);
+  }
+  const answer: string[] = [];
+  for (const name of wanted) {
+    if (names.has(name)) continue;
+    names.add(name);
+    answer.push(name);
+  }
+  return {
+    answer,
+    all: subscription.wildcard && !wasWildcard,
+    dropped,
+    wildcardEnded: wasWildcard && !subscription.wildcard,
+  };
+}

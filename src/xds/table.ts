@@ -17,7 +17,12 @@ export interface Entry {
   readonly head: Uint8Array;
   /** Of a cluster: the endpoint assignments that it uses, as far as its needs name them. */
   readonly assignments: readonly string[];
+  /** Hashes of the forms that this one replaced, newest first; at most {@link maxPast}. */
+  readonly past: readonly string[];
 }
+
+/** A proxy that was away for longer than so many changes of one resource is brought up to date a little later. */
+const maxPast = 8;
 
 export interface Table {
   /** Revision of the last commit; 0 before the first. */
@@ -33,6 +38,8 @@ export interface Table {
   typesOf(audience: string): Iterable<TypeUrl>;
   /** The union of the audiences of a node's subjects. */
   audiencesOf(node: { readonly id: string; readonly cluster: string }): Set<string>;
+  /** The longest drain time of the node's subjects; undefined when none says one. */
+  drainMsOf(node: { readonly id: string; readonly cluster: string }): number | undefined;
   /** Endpoint assignments that a cluster uses: those among its needs, else one of its own name when there is one. */
   assignmentsOf(cluster: Entry): readonly string[];
   /** Names of the clusters that use the endpoint assignment. */
@@ -55,11 +62,20 @@ export function subjectsOf(node: { readonly id: string; readonly cluster: string
   return [`cluster/${node.cluster}`, `node/${node.id}`];
 }
 
+/** An entry for a resource of which there is no earlier form. */
+export function entryOf(resource: Resource, revision: number): Entry {
+  const assignments =
+    resource.type === typeUrls.cluster
+      ? resource.needs.filter((need) => need.type === typeUrls.endpoint).map((need) => need.name)
+      : [];
+  return { resource, revision, head: resourceHead(resource.bytes.byteLength), assignments, past: [] };
+}
+
 export function createTable(options: TableOptions = {}): Table {
   const log = createChangeLog(options.maxLogEntries ?? defaultLogEntries);
   const entries = new Map<TypeUrl, Map<string, Entry>>();
   const byAudience = new Map<string, Map<TypeUrl, Set<string>>>();
-  const subjects = new Map<string, readonly string[]>();
+  const subjects = new Map<string, Commit['audiences'][number]>();
   const users = new Map<string, Set<string>>();
   let revision = 0;
   let ready = false;
@@ -69,18 +85,16 @@ export function createTable(options: TableOptions = {}): Table {
     const before = byName.get(resource.name);
     const unchanged =
       before !== undefined && before.resource.hash === resource.hash && before.resource.audience === resource.audience;
-    const assignments =
-      resource.type === typeUrls.cluster
-        ? resource.needs.filter((need) => need.type === typeUrls.endpoint).map((need) => need.name)
-        : [];
     if (before !== undefined) unlink(before);
-    byName.set(resource.name, {
-      // Equal content keeps the bytes that streams already refer to, but takes in who it was made from.
-      resource: unchanged ? { ...resource, bytes: before.resource.bytes } : resource,
-      revision: unchanged ? before.revision : revision,
-      head: unchanged ? before.head : resourceHead(resource.bytes.byteLength),
-      assignments,
-    });
+    const entry = entryOf(resource, revision);
+    const { assignments } = entry;
+    byName.set(
+      resource.name,
+      unchanged
+        ? // Equal content keeps the bytes that streams already refer to, but takes in who it was made from.
+          { ...before, resource: { ...resource, bytes: before.resource.bytes }, assignments }
+        : { ...entry, past: before === undefined ? [] : [before.resource.hash, ...before.past].slice(0, maxPast) },
+    );
     const byType = getOrMake(byAudience, resource.audience, () => new Map<TypeUrl, Set<string>>());
     addTo(byType, resource.type, resource.name);
     for (const assignment of assignments) addTo(users, assignment, resource.name);
@@ -128,9 +142,10 @@ export function createTable(options: TableOptions = {}): Table {
       ready = true;
       for (const { type, name } of commit.removals) remove(type, name);
       for (const resource of commit.puts) put(resource);
-      for (const { subject, audiences } of commit.audiences) {
-        if (audiences.length === 0) subjects.delete(subject);
-        else subjects.set(subject, [...audiences]);
+      for (const row of commit.audiences) {
+        const { subject } = row;
+        if (row.audiences.length === 0) subjects.delete(subject);
+        else subjects.set(subject, row);
         log.append({ kind: 'subject', revision, subject });
       }
     },
@@ -146,9 +161,13 @@ export function createTable(options: TableOptions = {}): Table {
     audiencesOf(node) {
       const audiences = new Set<string>();
       for (const subject of subjectsOf(node)) {
-        for (const audience of subjects.get(subject) ?? []) audiences.add(audience);
+        for (const audience of subjects.get(subject)?.audiences ?? []) audiences.add(audience);
       }
       return audiences;
+    },
+    drainMsOf(node) {
+      const times = subjectsOf(node).flatMap((subject) => subjects.get(subject)?.drainMs ?? []);
+      return times.length === 0 ? undefined : Math.max(...times);
     },
     assignmentsOf(cluster) {
       if (cluster.assignments.length > 0) return cluster.assignments;

@@ -4,8 +4,9 @@
  * from the table at the moment of sending.
  */
 import type { Form } from './forms.ts';
-import type { TypeUrl } from './resource.ts';
+import type { Resource, TypeUrl } from './resource.ts';
 import { createSubscription, type Subscription, wants } from './subscription.ts';
+import type { Entry } from './table.ts';
 import { type TypeTraits, traitsOf } from './types.ts';
 
 /** A response that the client has not answered. */
@@ -14,7 +15,7 @@ export interface Response {
   readonly sentAt: number;
   /** Revision of the table when it was made. */
   readonly revision: number;
-  readonly puts: Map<string, Form>;
+  readonly puts: Map<string, Resource>;
   readonly removals: readonly string[];
   /** The answer is past its deadline and that was said. */
   overdue: boolean;
@@ -22,7 +23,7 @@ export interface Response {
 
 /** The newest form of a name that is on the way; `form` undefined is a removal. */
 export interface Flight {
-  readonly form: Form | undefined;
+  readonly form: Resource | undefined;
   readonly nonce: string;
 }
 
@@ -55,12 +56,16 @@ export class TypeState {
   /** Names to be answered even if the client holds the same (rules 21, 23, 35). */
   readonly forced = new Set<string>();
   readonly waiting = new Map<string, Waiting>();
+  /** Judged already, for a full set that is not judged to its end. */
+  readonly prepared = new Map<string, Entry | 'remove'>();
   /** Names of a refused batch: each is sent again alone, so that a refusal names itself. */
   readonly suspects = new Set<string>();
   readonly refused = new Map<string, Refusal>();
   readonly unanswered: Response[] = [];
   /** The first wildcard request is answered even when there is nothing (rule 29). */
   owesAnswer = false;
+  /** The client came with what it has of an earlier stream. */
+  returned = false;
   /** Something happened that may end the waiting of names. */
   recheck = false;
   /** The earliest time at which a waiting name goes on unasked. */
@@ -111,6 +116,18 @@ export class TypeState {
     this.dirty.delete(name);
     this.forced.delete(name);
     this.waiting.delete(name);
+    this.prepared.delete(name);
+  }
+
+  /** Something is still to be sent, or to be looked at. */
+  get busy(): boolean {
+    return this.dirty.size > 0 || this.prepared.size > 0 || this.owesAnswer;
+  }
+
+  /** A resource waits for what it needs. */
+  get waitsToPut(): boolean {
+    for (const { what } of this.waiting.values()) if (what === 'put') return true;
+    return false;
   }
 
   /** Responses that count against the window: an overdue one must not stop the type (rule 15). */
@@ -118,6 +135,12 @@ export class TypeState {
     let count = 0;
     for (const response of this.unanswered) if (!response.overdue) count += 1;
     return count;
+  }
+
+  /** Unanswered responses that were sent before the one with this nonce. */
+  before(nonce: string): readonly Response[] {
+    const at = this.unanswered.findIndex((response) => response.nonce === nonce);
+    return at < 0 ? [] : this.unanswered.slice(0, at);
   }
 
   /** Takes the response with this nonce out of the unanswered ones. */

@@ -213,13 +213,6 @@ describe('delta xDS over gRPC', () => {
     await level(() => expect(hub.fleet.streams()).toEqual([]));
   });
 
-  it('refuses state-of-the-world ADS in words', async () => {
-    const { address } = await serve([]);
-    const ended = await rawCall(address, [], path.replace('Delta', 'Stream'));
-    expect(ended.code).toBe(status.UNIMPLEMENTED);
-    expect(ended.details).toContain('DELTA_GRPC');
-  });
-
   it('rule 40: old streams end with UNAVAILABLE and come back', async () => {
     const { address } = await serve([resource(cluster, 'c1')], { maxStreamAgeMs: { from: 50, to: 100 } });
     const client = await connect(address, [[cluster, ['*']]]);

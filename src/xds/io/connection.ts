@@ -1,7 +1,7 @@
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { type Frame, type Hub, type HubStream, joinFrame, type StreamError } from '../index.ts';
+import { type Frame, type Hub, type HubStream, joinFrame, type Protocol, type StreamError } from '../index.ts';
 
 type Call = ServerDuplexStream<Buffer, Buffer>;
 
@@ -18,6 +18,7 @@ export interface Connection {
 export interface ConnectionOptions {
   readonly hub: Hub;
   readonly call: Call;
+  readonly protocol: Protocol;
   readonly log: Logger;
   readonly clock: Clock;
   readonly onClosed: (connection: Connection) => void;
@@ -33,12 +34,13 @@ const codes: Record<StreamError['reason'], status> = {
   malformed: status.INVALID_ARGUMENT,
   'node-missing': status.INVALID_ARGUMENT,
   'type-missing': status.INVALID_ARGUMENT,
+  overloaded: status.RESOURCE_EXHAUSTED,
 };
 
 /** Joins a call to the hub: bytes one way, frames the other, until either end closes. */
-export function createConnection({ hub, call, log, clock, onClosed }: ConnectionOptions): Connection {
+export function createConnection({ hub, call, protocol, log, clock, onClosed }: ConnectionOptions): Connection {
   const peer = call.getPeer();
-  const stream = hub.open(peer, clock());
+  const stream = hub.open(peer, clock(), { protocol });
   let outstandingBytes = 0;
   let ended = false;
   let closed = false;

@@ -12,7 +12,7 @@ import {
 } from '@grpc/grpc-js';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import type { Hub, HubStream, Progress } from '../index.ts';
+import type { Hub, HubStream, Progress, Protocol } from '../index.ts';
 import { channelOptions } from './channel-options.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { adsMethods } from './methods.ts';
@@ -39,6 +39,8 @@ export interface XdsServer {
   /** Accepts no more, ends every stream with `UNAVAILABLE`, and after the grace whatever is left. */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
+
+type Call = ServerDuplexStream<Buffer, Buffer>;
 
 /** Longer than this the loop is not held; reads and timers get their turn in between. */
 const sliceMs = 4;
@@ -95,7 +97,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     );
   }
 
-  function accept(call: ServerDuplexStream<Buffer, Buffer>): void {
+  function accept(call: Call, protocol: Protocol): void {
     if (closing) {
       call.emit('error', { code: status.UNAVAILABLE, details: 'the controller is stopping' });
       return;
@@ -103,6 +105,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     const connection = createConnection({
       hub,
       call,
+      protocol,
       log,
       clock,
       onClosed: (closed) => {
@@ -126,11 +129,8 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
   setLogVerbosity(logVerbosity.NONE);
   const server = new Server(channelOptions);
   server.addService(adsMethods, {
-    DeltaAggregatedResources: accept,
-    StreamAggregatedResources: (call: ServerDuplexStream<Buffer, Buffer>) => {
-      const details = 'state-of-the-world ADS is not served: set api_type DELTA_GRPC';
-      call.emit('error', { code: status.UNIMPLEMENTED, details });
-    },
+    DeltaAggregatedResources: (call: Call) => accept(call, 'delta'),
+    StreamAggregatedResources: (call: Call) => accept(call, 'sotw'),
   });
   const credentials = options.credentials ?? ServerCredentials.createInsecure();
   const port = await bind(server, options.listen, credentials);

@@ -1,0 +1,93 @@
+/** What a request asks for: the subscription it changes, and what that calls for. One function for each protocol. */
+import { type TypeUrl, typeUrls } from './resource.ts';
+import type { SotwRequest } from './sotw-wire.ts';
+import type { Stream } from './stream.ts';
+import { type Asked, applyDelta, applySotw, wildcardName } from './subscription.ts';
+import type { TypeState } from './type-state.ts';
+import type { DeltaRequest } from './wire.ts';
+
+/** Takes the lists of a delta request; `first`: of the first request of its type on the stream. */
+export function askDelta(stream: Stream, state: TypeState, request: DeltaRequest, first: boolean): void {
+  const { type } = state;
+  const asked = applyDelta(state.subscription, {
+    subscribe: request.subscribe.map((name) => stream.table.intern(type, name)),
+    unsubscribe: request.unsubscribe,
+    first,
+    stayWildcard: first && repeatsWildcard(stream, request),
+  });
+  forget(state, asked);
+  if (first) remember(stream, state, request.initialVersions);
+  // A new `*` is answered in full, but what the client brought along is only compared (rule 33).
+  if (asked.all) markAll(stream, state, !first);
+  for (const name of asked.answer) state.mark(name, !(first && request.initialVersions.has(name)));
+  if (first) markUsed(stream, state);
+}
+
+/** Takes the list of a state-of-the-world request. */
+export function askSotw(stream: Stream, state: TypeState, request: SotwRequest, first: boolean): void {
+  const { type, traits } = state;
+  const asked = applySotw(state.subscription, {
+    names: request.names.map((name) => stream.table.intern(type, name)),
+    byName: traits.byName,
+  });
+  forget(state, asked);
+  if (first && request.version !== '') {
+    state.returned = true;
+    stream.returned = true;
+  }
+  if (asked.all) markAll(stream, state, false);
+  // What came by the wildcard and is now asked for by name as well is there already.
+  for (const name of asked.answer) state.mark(name, state.expected(name) === undefined);
+  if (first) markUsed(stream, state);
+}
+
+/** Everything of the type is to be looked at, and the client told even if there is nothing (rule 29). */
+function markAll(stream: Stream, state: TypeState, force: boolean): void {
+  state.owesAnswer = true;
+  for (const name of stream.namesOf(state.type)) state.mark(name, force);
+}
+
+/** Rule 33: what clusters sent on this stream use is sent in any case, once it is asked for. */
+function markUsed(stream: Stream, state: TypeState): void {
+  for (const name of stream.used.get(state.type) ?? []) if (state.wants(name)) state.mark(name, true);
+  stream.used.delete(state.type);
+}
+
+/** Takes in what the client holds from an earlier stream (rule 31). */
+function remember(stream: Stream, state: TypeState, versions: ReadonlyMap<string, string>): void {
+  if (versions.size > 0) {
+    state.returned = true;
+    stream.returned = true;
+  }
+  for (const [text, hash] of versions) {
+    if (!state.wants(text)) continue;
+    const resource = stream.table.get(state.type, text)?.resource;
+    const name = resource?.name ?? text;
+    if (resource?.hash === hash) {
+      state.held.set(name, resource);
+      stream.accepted(state.type, name, resource, stream.openedAt);
+    } else state.held.set(name, { hash, needs: undefined, parts: [] });
+    state.mark(name);
+  }
+}
+
+const clusterAndListener: readonly TypeUrl[] = [typeUrls.cluster, typeUrls.listener];
+
+/** Rule 32: before 1.21, Envoy lists on reconnect the names that it holds by wildcard. */
+function repeatsWildcard(stream: Stream, request: DeltaRequest): boolean {
+  if (!clusterAndListener.includes(request.typeUrl)) return false;
+  if (stream.node?.userAgent !== 'envoy' || request.subscribe.length === 0) return false;
+  const [major, minor] = stream.node.version.split('.', 2).map(Number);
+  if (major !== 1 || minor === undefined || !(minor < 21)) return false;
+  return request.subscribe.every((name) => name !== wildcardName && request.initialVersions.has(name));
+}
+
+/** Drops what the client no longer wants. */
+function forget(state: TypeState, asked: Asked): void {
+  for (const name of asked.dropped) state.drop(name);
+  if (!asked.wildcardEnded) return;
+  state.owesAnswer = false;
+  for (const names of [state.held, state.flying, state.dirty, state.waiting]) {
+    for (const name of [...names.keys()]) if (!state.wants(name)) state.drop(name);
+  }
+}

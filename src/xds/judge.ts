@@ -1,0 +1,96 @@
+/** What is to be done about one name of one stream now, by the newest state of the table and of the stream. */
+import { emptyAssignment } from './empty-assignment.ts';
+import type { Form } from './forms.ts';
+import { firstMissing, stillUsed, visible } from './needs.ts';
+import { type Resource, typeUrls } from './resource.ts';
+import type { Stream } from './stream.ts';
+import { type Entry, entryOf } from './table.ts';
+import type { TypeState } from './type-state.ts';
+
+/** `leave`: nothing, until it is marked again. `wait`: until something else happens, or a deadline passes. */
+export type Decision = 'leave' | 'wait' | 'remove' | Entry;
+
+const never = Number.POSITIVE_INFINITY;
+
+export function judge(stream: Stream, state: TypeState, name: string, now: number): Decision {
+  if (!state.wants(name)) return 'leave';
+  const entry = visible(stream, state.type, name) ?? standIn(stream, state, name);
+  return entry === undefined ? judgeRemoval(stream, state, name, now) : judgePut(stream, state, name, entry, now);
+}
+
+function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, now: number): Decision {
+  const { resource } = entry;
+  const flight = state.flying.get(name);
+  const expected = flight === undefined ? state.held.get(name) : flight.form;
+  if (expected?.hash === resource.hash) {
+    if (flight === undefined && expected !== resource) {
+      // The same content, but with what it needs and was made from as they are known now.
+      state.held.set(name, resource);
+      stream.accepted(state.type, name, resource, now);
+    }
+    // A suspect may have been applied in part, so it is sent even if the table went back to what was acknowledged.
+    const doubtful = flight === undefined && state.suspects.has(name);
+    if (!doubtful && !state.forced.has(name)) return 'leave';
+  }
+  if (stream.withheld(state, resource)) {
+    const good = lastGood(stream, state, resource);
+    return good === undefined ? 'leave' : judgePut(stream, state, name, good, now);
+  }
+  if (stream.trust !== 'complete' && !mayReplace(entry, expected)) {
+    state.wait(name, 'put', now);
+    return 'wait';
+  }
+  const missing = firstMissing(stream, resource);
+  if (missing === undefined) return entry;
+  const until = state.wait(name, 'put', now) + stream.host.options.needMs + missing.warmupMs;
+  if (now < until) {
+    state.waitingUntil = Math.min(state.waitingUntil, until);
+    return 'wait';
+  }
+  stream.stall('needs', state.type, [name], missing.need, now);
+  return entry;
+}
+
+/**
+ * In place of a convicted form, a client that has none gets the last one that any client accepted. Who has an older
+ * form stays with that.
+ */
+function lastGood(stream: Stream, state: TypeState, { name, hash }: Resource): Entry | undefined {
+  const { forms } = stream.host;
+  if (state.expected(name) !== undefined || forms.conviction(state.type, name, hash) === undefined) return undefined;
+  const good = forms.accepted(state.type, name);
+  return good === undefined || stream.withheld(state, good) ? undefined : entryOf(good, stream.table.revision);
+}
+
+/** Rule 34: a replica that may lag replaces only what its own history knows to be older. */
+function mayReplace({ resource, past }: Entry, expected: Form | undefined): boolean {
+  return expected === undefined || expected.hash === resource.hash || past.includes(expected.hash);
+}
+
+function judgeRemoval(stream: Stream, state: TypeState, name: string, now: number): Decision {
+  const has = state.expected(name) !== undefined;
+  if ((!has && !state.forced.has(name)) || !state.traits.removable) return 'leave';
+  // There are no words for it: the client keeps what it has until it no longer asks for it.
+  if (stream.protocol === 'sotw' && !state.traits.fullSet) return 'leave';
+  if (stream.trust !== 'complete') {
+    state.wait(name, 'removal', now);
+    return 'wait';
+  }
+  // Who does not have it and asked is told at once (rule 25).
+  const use = has ? stillUsed(stream, state.type, name, now) : undefined;
+  if (use === undefined) return 'remove';
+  const since = state.wait(name, 'removal', now);
+  const until = use.kind === 'drain' ? use.until : use.kind === 'unknown' ? since + stream.host.options.needMs : never;
+  if (now >= until) return 'remove';
+  state.waitingUntil = Math.min(state.waitingUntil, until);
+  return 'wait';
+}
+
+/** The assignment of a cluster that this stream should have, when it is asked for and the table has none. */
+function standIn(stream: Stream, state: TypeState, name: string): Entry | undefined {
+  if (state.type !== typeUrls.endpoint || !state.subscription.names.has(name)) return undefined;
+  for (const cluster of stream.table.clustersUsing(name)) {
+    if (visible(stream, typeUrls.cluster, cluster) !== undefined) return emptyAssignment(name, stream.table.revision);
+  }
+  return undefined;
+}

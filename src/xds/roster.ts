@@ -1,0 +1,50 @@
+/** Which streams a change concerns: by audience, and by subject. */
+import { addTo, removeFrom } from './multi-map.ts';
+import type { NodeInfo } from './node-info.ts';
+import type { Session } from './session.ts';
+import { subjectsOf, type Table } from './table.ts';
+
+/** A stream of the roster. */
+export interface Enrolled {
+  readonly session: Session;
+}
+
+export interface Roster<T extends Enrolled> {
+  /** The node of the stream became known. */
+  join(stream: T, node: NodeInfo): void;
+  /** Gives the stream the audiences that its subjects have now. */
+  assign(stream: T, node: NodeInfo): void;
+  leave(stream: T): void;
+  withAudience(audience: string): ReadonlySet<T>;
+  withSubject(subject: string): ReadonlySet<T>;
+}
+
+const nobody: ReadonlySet<never> = new Set();
+
+export function createRoster<T extends Enrolled>(table: Table): Roster<T> {
+  const byAudience = new Map<string, Set<T>>();
+  const bySubject = new Map<string, Set<T>>();
+
+  function assign(stream: T, node: NodeInfo): void {
+    const before = stream.session.stream.audiences;
+    const after = table.audiencesOf(node);
+    for (const audience of before) if (!after.has(audience)) removeFrom(byAudience, audience, stream);
+    for (const audience of after) if (!before.has(audience)) addTo(byAudience, audience, stream);
+    stream.session.setAudiences(after);
+  }
+
+  return {
+    join(stream, node) {
+      for (const subject of subjectsOf(node)) addTo(bySubject, subject, stream);
+      assign(stream, node);
+    },
+    assign,
+    leave(stream) {
+      const { node, audiences } = stream.session.stream;
+      if (node !== undefined) for (const subject of subjectsOf(node)) removeFrom(bySubject, subject, stream);
+      for (const audience of audiences) removeFrom(byAudience, audience, stream);
+    },
+    withAudience: (audience) => byAudience.get(audience) ?? nobody,
+    withSubject: (subject) => bySubject.get(subject) ?? nobody,
+  };
+}
