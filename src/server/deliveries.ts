@@ -4,13 +4,15 @@ import { type Hub, type Progress, type StreamStatus, typeUrls } from '../xds/ind
 /** Which names of objects stand for proxies: `node.id` → name of the Node. */
 type NodeName = (nodeId: string) => string;
 
-interface Lost {
-  readonly node: string;
+/** What is kept of a stream, for the time when it is no more. */
+interface Proxy {
   readonly nodeId: string;
   readonly cluster: string;
-  /** All up to this revision was acknowledged when the stream broke. */
-  readonly ackedRevision: number;
-  readonly at: number;
+  /** Revision of the table when the stream opened. */
+  readonly openedRevision: number;
+  filled: boolean;
+  /** All up to this revision was acknowledged. */
+  ackedRevision: number;
 }
 
 /** How far proxies are, in the terms of status. Reads the hub; keeps only the proxies that were lost just now. */
@@ -19,9 +21,13 @@ export interface Deliveries {
   observe(progress: readonly Progress[]): void;
   /** The table has changed: what was read of the streams is out of date. */
   tableChanged(): void;
+  /** At start: proxies that an earlier run left connected come back in a moment, or are gone. */
+  expect(nodeIds: Iterable<string>, at: number): void;
+  /** Whether none of them is waited for any more: until then nobody knows what is in force at how many proxies. */
+  readonly complete: boolean;
   of(resource: { readonly type: string; readonly name: string }): readonly Delivery[];
   ofFleet(fleet: string): readonly Delivery[];
-  ofNode(name: string): Omit<NodeStatus, 'record'> | undefined;
+  ofNode(name: string): Omit<NodeStatus, 'record' | 'connected'> | undefined;
   streams(): readonly StreamStatus[];
   /** Whether the proxy has acknowledged all that it should have. */
   isInStep(stream: StreamStatus): boolean;
@@ -33,17 +39,24 @@ export interface Deliveries {
 const lostMs = 30_000;
 
 export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
-  const lost = new Map<string, Lost>();
-  const acked = new Map<string, { nodeId: string; cluster: string; revision: number }>();
-  let statuses: readonly StreamStatus[] | undefined;
-  let quiet = new Map<string, boolean>();
+  const open = new Map<string, Proxy>();
+  const lost = new Map<string, { readonly proxy: Proxy; readonly at: number }>();
+  /** Node id → since when it is waited for. */
+  const expected = new Map<string, number>();
+  /** What was read of the streams since the last change. */
+  let glance: Glance | undefined;
 
-  function streams(): readonly StreamStatus[] {
-    if (statuses !== undefined) return statuses;
-    const fresh = hub.fleet.streams();
-    quiet = new Map(fresh.map((stream) => [stream.streamId, isInStep(stream)]));
+  function look(): Glance {
+    if (glance !== undefined) return glance;
+    const streams = hub.fleet.streams();
+    const fresh = {
+      streams,
+      inStep: new Set(streams.filter(isInStep).map(({ streamId }) => streamId)),
+      // Of a proxy with two streams the newer one: the other is about to break.
+      byNode: new Map(streams.map((stream) => [nodeName(stream.node.id), stream])),
+    };
     // While changes are still being handed to the streams, what they say is true for a moment only.
-    if (hub.marked) statuses = fresh;
+    if (hub.marked) glance = fresh;
     return fresh;
   }
 
@@ -52,48 +65,58 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     return hub.marked && stream.filledAt !== undefined && stream.types.every(({ pending }) => pending === 0);
   }
 
-  function lostDelivery(proxy: Lost, revision: number): Delivery {
-    const state = revision <= proxy.ackedRevision ? 'acked' : 'pending';
-    return { node: proxy.node, state, counts: true, lost: true };
+  function lostDelivery({ nodeId, filled, openedRevision, ackedRevision }: Proxy, revision: number): Delivery {
+    const state = revision <= ackedRevision ? 'acked' : 'pending';
+    return { node: nodeName(nodeId), state, counts: filled || openedRevision < revision, lost: true };
   }
 
   function streamDelivery(stream: StreamStatus): Delivery {
     const node = nodeName(stream.node.id);
     const [rejected] = stream.types.flatMap((type) => type.rejected);
-    const counts = stream.filledAt !== undefined;
     if (rejected !== undefined) return { node, state: 'rejected', words: rejected.words, counts: true };
-    return { node, state: isInStep(stream) ? 'acked' : 'pending', counts };
+    return { node, state: isInStep(stream) ? 'acked' : 'pending', counts: stream.filledAt !== undefined };
+  }
+
+  function closed(streamId: string, at: number): void {
+    const proxy = open.get(streamId);
+    open.delete(streamId);
+    if (proxy === undefined || [...open.values()].some(({ nodeId }) => nodeId === proxy.nodeId)) return;
+    lost.set(proxy.nodeId, { proxy, at });
   }
 
   return {
     observe(progress) {
-      statuses = undefined;
+      glance = undefined;
       for (const event of progress) {
         if (event.kind === 'opened') {
-          acked.set(event.streamId, { nodeId: event.nodeId, cluster: event.node.cluster, revision: 0 });
-          lost.delete(event.nodeId);
+          const { nodeId, node, revision: openedRevision } = event;
+          open.set(event.streamId, { nodeId, cluster: node.cluster, openedRevision, filled: false, ackedRevision: 0 });
+          lost.delete(nodeId);
         } else if (event.kind === 'acked' || event.kind === 'filled') {
-          const stream = acked.get(event.streamId);
-          if (stream !== undefined) stream.revision = event.revision;
-        } else if (event.kind === 'closed') {
-          const stream = acked.get(event.streamId);
-          acked.delete(event.streamId);
-          if (stream === undefined || [...acked.values()].some(({ nodeId }) => nodeId === event.nodeId)) continue;
-          const { nodeId, cluster, revision } = stream;
-          lost.set(nodeId, { node: nodeName(nodeId), nodeId, cluster, ackedRevision: revision, at: event.at });
-        }
+          const proxy = open.get(event.streamId);
+          if (proxy === undefined) continue;
+          proxy.ackedRevision = event.revision;
+          if (event.kind === 'acked') continue;
+          proxy.filled = true;
+          expected.delete(proxy.nodeId);
+        } else if (event.kind === 'closed') closed(event.streamId, event.at);
       }
     },
     tableChanged() {
-      statuses = undefined;
+      glance = undefined;
+    },
+    expect(nodeIds, at) {
+      for (const nodeId of nodeIds) expected.set(nodeId, at);
+    },
+    get complete() {
+      return expected.size === 0;
     },
     of({ type, name }) {
       const entry = hub.table.get(type, name);
       if (entry === undefined) return [];
-      streams();
+      const { inStep } = look();
       const found: Delivery[] = hub.fleet.delivery(type, name).map((delivery) => {
-        const unwanted =
-          delivery.state === 'unsubscribed' && !isWildcard(type) && quiet.get(delivery.streamId) === true;
+        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && inStep.has(delivery.streamId);
         const state = unwanted ? 'unwanted' : delivery.state === 'unsubscribed' ? 'pending' : delivery.state;
         return {
           node: nodeName(delivery.nodeId),
@@ -102,21 +125,21 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
           ...(delivery.words === undefined ? {} : { words: delivery.words }),
         };
       });
-      for (const proxy of lost.values()) {
+      for (const { proxy } of lost.values()) {
         const audiences = hub.table.audiencesOf({ id: proxy.nodeId, cluster: proxy.cluster });
         if (audiences.has(entry.resource.audience)) found.push(lostDelivery(proxy, entry.revision));
       }
       return found;
     },
     ofFleet(fleet) {
-      const here = streams()
-        .filter(({ node }) => node.cluster === fleet)
+      const here = look()
+        .streams.filter(({ node }) => node.cluster === fleet)
         .map(streamDelivery);
-      const gone = [...lost.values()].filter(({ cluster }) => cluster === fleet);
-      return [...here, ...gone.map((proxy) => lostDelivery(proxy, hub.table.revision))];
+      const gone = [...lost.values()].filter(({ proxy }) => proxy.cluster === fleet);
+      return [...here, ...gone.map(({ proxy }) => lostDelivery(proxy, hub.table.revision))];
     },
     ofNode(name) {
-      const stream = streams().find(({ node }) => nodeName(node.id) === name);
+      const stream = look().byNode.get(name);
       if (stream === undefined) return undefined;
       const types = stream.types.map((type) => ({
         type: type.type,
@@ -127,14 +150,22 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       }));
       return { types, delivery: streamDelivery(stream) };
     },
-    streams,
+    streams: () => look().streams,
     isInStep,
     sweep(now) {
       let swept = false;
       for (const [nodeId, { at }] of lost) if (now - at >= lostMs) swept = lost.delete(nodeId) || swept;
+      for (const [nodeId, at] of expected) if (now - at >= lostMs) swept = expected.delete(nodeId) || swept;
       return swept;
     },
   };
+}
+
+interface Glance {
+  readonly streams: readonly StreamStatus[];
+  /** Ids of streams. */
+  readonly inStep: ReadonlySet<string>;
+  readonly byNode: ReadonlyMap<string, StreamStatus>;
 }
 
 /** Envoy takes all clusters and listeners; it asks for the rest by name. */

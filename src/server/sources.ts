@@ -1,6 +1,7 @@
-import type { Mirror } from '../control/index.ts';
-import { objectKey } from '../model/index.ts';
-import type { StatusSources } from '../status/index.ts';
+import type { Mirror, World } from '../control/index.ts';
+import { pathOf } from '../graph/index.ts';
+import { type Kind, type ObjectKey, objectKey, parseObjectKey } from '../model/index.ts';
+import { type Delivery, rejectionKey, type StatusSources } from '../status/index.ts';
 import { parseResourceKey } from '../translate/index.ts';
 import type { Deliveries } from './deliveries.ts';
 
@@ -8,19 +9,26 @@ import type { Deliveries } from './deliveries.ts';
 export function createStatusSources(mirror: Mirror, deliveries: Deliveries): StatusSources {
   const { kernel, graph, translation } = mirror.world;
   const { records } = mirror;
+  const failure = failuresByObject(mirror.world);
+
+  /** How far proxies are with the object's part of a resource. */
+  function deliveriesOf(key: ObjectKey, resource: { readonly type: string; readonly name: string }) {
+    const found = deliveries.of(resource);
+    const rejection = records.rejections.get(rejectionKey(resource.type, resource.name));
+    if (rejection === undefined || rejection.suspects.some(({ unit }) => unit === key)) return found;
+    // It was refused for what others have in it; this part stands as it was accepted.
+    return found.map(
+      (delivery): Delivery => (delivery.state === 'rejected' ? { ...delivery, state: 'acked' } : delivery),
+    );
+  }
+
   return {
     verdicts: (key) => kernel.get(graph.verdicts, key),
-    failure: (key) => {
-      // Rows of derivations stand under the object's key, or under one that begins with it.
-      const failure = kernel
-        .failures()
-        .find((candidate) => candidate.key === key || candidate.key.startsWith(`${key}|`));
-      return failure?.error;
-    },
+    failure,
     deliveries: (key) =>
       [...kernel.members(translation.resourcesOf, key)]
         .sort()
-        .map((resource) => deliveries.of(parseResourceKey(resource))),
+        .map((resource) => deliveriesOf(key, parseResourceKey(resource))),
     rejections: (key) => records.rejectionsOf(key),
     pin: (key) => records.pins.get(key),
     transitions: (key) => records.transitionsOf(key),
@@ -29,13 +37,38 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
       const record = records.nodes.get(name);
       const live = deliveries.ofNode(name);
       if (record === undefined) return undefined;
-      return {
-        record: { ...record, connected: live !== undefined },
-        types: live?.types ?? [],
-        delivery: live?.delivery,
-      };
+      return { record, connected: live !== undefined, types: live?.types ?? [], delivery: live?.delivery };
     },
     fleetExists: (name) => kernel.get(graph.objects.Fleet, objectKey('Fleet', undefined, name)) !== undefined,
     fleetProxies: (fleet) => deliveries.ofFleet(fleet),
+  };
+}
+
+/**
+ * Finds what went wrong inside for an object. Rows of the graph stand under the object's key, or under one that begins
+ * with it; resources under its path, or a name that begins with it. There are none as a rule, so they are searched.
+ */
+function failuresByObject({ kernel, translation }: World): (key: ObjectKey) => Error | undefined {
+  const { clusters, endpoints, secrets, listeners, routes, extensions } = translation;
+  const kinds = new Map<string, Kind>([
+    [clusters.name, 'BackendPool'],
+    [endpoints.name, 'BackendPool'],
+    [secrets.name, 'Certificate'],
+    [listeners.name, 'VirtualService'],
+    [routes.name, 'VirtualService'],
+    [extensions.name, 'VirtualService'],
+  ]);
+  return (key) => {
+    const failures = kernel.failures();
+    if (failures.length === 0) return undefined;
+    const { kind } = parseObjectKey(key);
+    const path = pathOf(key);
+    const found = failures.find((failure) => {
+      if (failure.key === key || failure.key.startsWith(`${key}|`)) return true;
+      const name = failure.key.replace(/^policy\/\w+\//, '');
+      const isIts = name === path || name.startsWith(`${path}/`) || name.startsWith(`${path}:`);
+      return isIts && kinds.get(failure.collection) === kind;
+    });
+    return found?.error;
   };
 }

@@ -1,8 +1,9 @@
 import type { Verdicts } from '../graph/index.ts';
-import { inspectCertificate } from '../lib/x509.ts';
+
 import type { CertificateSpec, Condition, FairwayObject, ObjectKey } from '../model/index.ts';
+import { inspectOnce } from './certificate.ts';
 import { type ConditionDraft, stamp } from './conditions.ts';
-import { type Delivery, programmed, type Realization } from './programmed.ts';
+import { type Delivery, type ProgrammedInput, programmed, type Realization } from './programmed.ts';
 import type { NodeRecord, PinRecord, Rejection, Transition } from './records.ts';
 
 /** Everything that the status of an object follows from. Read when the status is asked for; nothing is stored. */
@@ -25,6 +26,8 @@ export interface StatusSources {
 
 export interface NodeStatus {
   readonly record: NodeRecord;
+  /** Whether it has a stream now; the record follows within moments. */
+  readonly connected: boolean;
   readonly types: readonly {
     readonly type: string;
     /** Revision of the configuration in the last response sent, and in the last one acknowledged. */
@@ -71,7 +74,11 @@ export function draftsOf(
       return nodeStatus(fromGraph, sources, object.metadata.name);
     case 'Fleet': {
       const proxies = sources.fleetProxies(object.metadata.name);
-      const { condition, realization } = programmed({ ...subject(key, object, sources), deliveries: [proxies] });
+      const { condition, realization } = programmed({
+        ...subject(key, object, sources),
+        deliveries: [proxies],
+        nothing: nothingOf(object, fromGraph),
+      });
       return {
         drafts: [...without(fromGraph, 'ResolvedRefs'), condition],
         fields: { realization, usedBy: usedBy(key, sources) },
@@ -110,7 +117,6 @@ function internalError(failure: Error): ConditionDraft {
 function subject(key: ObjectKey, object: FairwayObject, sources: StatusSources) {
   const { generation } = object.metadata;
   return {
-    what: key,
     generation,
     deliveries: sources.deliveries(key),
     rejections: sources.rejections(key).flatMap((rejection) => {
@@ -120,12 +126,24 @@ function subject(key: ObjectKey, object: FairwayObject, sources: StatusSources) 
       return suspect === undefined ? [] : [{ ...rejection, words: suspect.words }];
     }),
     pin: sources.pin(key),
-    nothing: {
-      reason: 'NotReferenced',
-      message: 'no virtual service that is served uses it',
-      status: 'Unknown' as const,
-    },
   };
+}
+
+/** Why an object may have become no resource. What only others use is not served until somebody does, well or ill. */
+function nothingOf({ kind }: FairwayObject, drafts: readonly ConditionDraft[]): ProgrammedInput['nothing'] {
+  const isUsed = kind !== 'VirtualService' && kind !== 'Route';
+  if (drafts.some(({ reason }) => reason === 'Disabled')) {
+    return { status: 'False', reason: 'Disabled', message: 'it is disabled' };
+  }
+  const problem = drafts.find(({ status, reason }) => status === 'False' && (!isUsed || reason === 'InternalError'));
+  if (problem !== undefined) {
+    return { status: 'False', reason: 'NotAccepted', message: `nothing of it is served: see ${problem.type}` };
+  }
+  if (isUsed) {
+    return { status: 'Unknown', reason: 'NotReferenced', message: 'no virtual service that is served uses it' };
+  }
+  const message = kind === 'Route' ? 'no listener that it is attached to is served' : 'nothing of it is served';
+  return { status: 'False', reason: 'NotAccepted', message };
 }
 
 function programmedOf(
@@ -134,19 +152,7 @@ function programmedOf(
   drafts: readonly ConditionDraft[],
   sources: StatusSources,
 ): { condition: ConditionDraft; realization: Realization } {
-  const input = subject(key, object, sources);
-  const accepted = drafts.find(({ type }) => type === 'Accepted');
-  if (accepted?.reason === 'Disabled') {
-    return programmed({ ...input, nothing: { reason: 'Disabled', message: 'it is disabled', status: 'False' } });
-  }
-  const problem = drafts.find(({ status }) => status === 'False');
-  if (problem !== undefined) {
-    return programmed({
-      ...input,
-      nothing: { reason: 'NotAccepted', message: `nothing of it is served: see ${problem.type}`, status: 'False' },
-    });
-  }
-  return programmed(input);
+  return programmed({ ...subject(key, object, sources), nothing: nothingOf(object, drafts) });
 }
 
 function without(drafts: readonly ConditionDraft[], type: string): readonly ConditionDraft[] {
@@ -158,7 +164,7 @@ function usedBy(key: ObjectKey, sources: StatusSources): readonly string[] {
 }
 
 function certificateStatus(drafts: readonly ConditionDraft[], spec: CertificateSpec, nowMs: number) {
-  const inspected = inspectCertificate(spec, nowMs);
+  const inspected = inspectOnce(spec, nowMs);
   if (!inspected.ok) {
     const message = inspected.error.map((error) => `${error.pointer}: ${error.message}`).join('; ');
     const accepted: ConditionDraft = { type: 'Accepted', status: 'False', reason: 'Expired', message };
@@ -190,17 +196,18 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
       fields: { phase: 'Disconnected' },
     };
   }
-  const { record, types, delivery } = node;
-  const connected: ConditionDraft = record.connected
+  const { record, connected: isConnected, types, delivery } = node;
+  // What the record says of another state has no time yet.
+  const since = record.connected === isConnected ? record.since : undefined;
+  const connected: ConditionDraft = isConnected
     ? { type: 'Connected', status: 'True', reason: 'Connected', message: '' }
     : {
         type: 'Connected',
         status: 'False',
         reason: 'NotConnected',
-        message: `the proxy is not connected since ${record.since}; it goes on serving what it has`,
+        message: `the proxy is not connected${since === undefined ? '' : ` since ${since}`}; it goes on serving what it has`,
       };
   const { condition } = programmed({
-    what: name,
     generation: 0,
     deliveries: delivery === undefined ? [] : [[delivery]],
     rejections: [],
@@ -208,10 +215,10 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
     nothing: { reason: 'NoProxies', message: 'the proxy is not connected', status: 'Unknown' },
   });
   const fields = {
-    phase: record.connected ? 'Connected' : 'Disconnected',
+    phase: isConnected ? 'Connected' : 'Disconnected',
     nodeId: record.nodeId,
     fleet: record.fleet,
-    envoy: { version: record.version, connected: record.connected, since: record.since, types },
+    envoy: { version: record.version, connected: isConnected, ...(since === undefined ? {} : { since }), types },
   };
   return { drafts: [...accepted, connected, condition], fields };
 }

@@ -29,8 +29,6 @@ export interface Realization {
 const maxListedNodes = 10;
 
 export interface ProgrammedInput {
-  /** Kind and path for messages: `VirtualService default/shop`. */
-  readonly what: string;
   readonly generation: number;
   /** For each resource that the object became, how far each proxy is. */
   readonly deliveries: readonly (readonly Delivery[])[];
@@ -44,9 +42,12 @@ export interface ProgrammedInput {
 /**
  * True when every proxy concerned has acknowledged all that the object became. A refusal makes it False with the
  * proxy's words; then the last good generation goes on being served, and the message says which.
+ *
+ * Concerned are the proxies that count for at least one of the resources, with those resources. While none counts,
+ * all are concerned: a first proxy that is being filled is waited for.
  */
 export function programmed(input: ProgrammedInput): { condition: ConditionDraft; realization: Realization } {
-  const proxies = perProxy(input.deliveries);
+  const proxies = perProxy(input.deliveries.flat());
   const realization = realizationOf(proxies);
   const condition = (status: ConditionDraft['status'], reason: string, message: string) => ({
     condition: { type: 'Programmed', status, reason, message },
@@ -56,8 +57,8 @@ export function programmed(input: ProgrammedInput): { condition: ConditionDraft;
   if (refusal !== undefined) return condition('False', 'RejectedByProxy', refusal);
   if (input.deliveries.length === 0)
     return condition(input.nothing.status, input.nothing.reason, input.nothing.message);
-  const counting = [...proxies.values()].filter(({ counts }) => counts);
-  const concerned = counting.length > 0 ? counting : [...proxies.values()];
+  const counting = perProxy(input.deliveries.flat().filter(({ counts }) => counts));
+  const concerned = [...(counting.size > 0 ? counting : proxies).values()];
   if (concerned.length === 0) {
     return condition('Unknown', 'NoProxies', 'no proxy of the fleet is connected: it is served as soon as one is');
   }
@@ -76,15 +77,11 @@ export function programmed(input: ProgrammedInput): { condition: ConditionDraft;
 /** Worst first: what one proxy makes of all resources together. */
 const severity = { rejected: 3, pending: 2, acked: 1, unwanted: 0 } as const;
 
-function perProxy(deliveries: ProgrammedInput['deliveries']): Map<string, Delivery> {
+function perProxy(deliveries: readonly Delivery[]): ReadonlyMap<string, Delivery> {
   const proxies = new Map<string, Delivery>();
-  for (const resource of deliveries) {
-    for (const delivery of resource) {
-      const before = proxies.get(delivery.node);
-      const worse = before === undefined || severity[delivery.state] > severity[before.state] ? delivery : before;
-      const counts = delivery.counts && (before?.counts ?? true);
-      proxies.set(delivery.node, worse.counts === counts ? worse : { ...worse, counts });
-    }
+  for (const delivery of deliveries) {
+    const before = proxies.get(delivery.node);
+    if (before === undefined || severity[delivery.state] > severity[before.state]) proxies.set(delivery.node, delivery);
   }
   return proxies;
 }
@@ -109,7 +106,7 @@ function refusalOf(input: ProgrammedInput, proxies: ReadonlyMap<string, Delivery
     const nodes =
       rejection.nodeCount === 1
         ? `proxy ${listNodes(rejection.nodes)}`
-        : `${rejection.nodeCount} proxies (${listNodes(rejection.nodes)})`;
+        : `${rejection.nodeCount} proxies (${listNodes(rejection.nodes, rejection.nodeCount)})`;
     const times =
       rejection.count === 1 ? `at ${rejection.first}` : `first at ${rejection.first}, last at ${rejection.last}`;
     return `${nodes} refused generation ${input.generation}, ${times}: ${rejection.words}. ${stillServing(input)}`;
@@ -130,7 +127,11 @@ function stillServing({ pin, generation }: ProgrammedInput): string {
   return `Generation ${pin.good} goes on being served`;
 }
 
-function listNodes(nodes: readonly string[]): string {
-  const shown = [...nodes].sort().slice(0, 3).join(', ');
-  return nodes.length > 3 ? `${shown} and ${nodes.length - 3} more` : shown;
+/** Nodes named in a message. */
+const maxInMessage = 3;
+
+/** `count`: how many there are, of which `nodes` may be only some. */
+function listNodes(nodes: readonly string[], count = nodes.length): string {
+  const shown = [...nodes].sort().slice(0, maxInMessage);
+  return count > shown.length ? `${shown.join(', ')} and ${count - shown.length} more` : shown.join(', ');
 }
