@@ -13,6 +13,7 @@ import type { Api } from './api.ts';
 import { addApply } from './apply.ts';
 import { createBodies } from './body.ts';
 import { addDocs } from './docs.ts';
+import { addExplain } from './explain.ts';
 import { addHealth, assertReady } from './health.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { createSortedObjects } from './listing.ts';
@@ -86,6 +87,7 @@ export function createApi({
   addResources(app, api);
   addApply(app, api);
   addProxies(app, ports);
+  addExplain(app, ports);
   addHealth(app, ports);
   addDocument(app, document);
   addDocs(app, document);

@@ -16,6 +16,8 @@ export { type ApiOptions, createApi } from './app.ts';
 export { defaultLimits, type Limits } from './limits.ts';
 export type {
   Change,
+  CommitInfo,
+  Explain,
   Ports,
   Preview,
   PreviewCondition,
@@ -23,6 +25,7 @@ export type {
   PreviewWrite,
   Proxies,
   ProxyInfo,
+  ProxyResource,
   ResourceName,
   Status,
   View,

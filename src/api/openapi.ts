@@ -223,6 +223,8 @@ const dryRunSchema = {
   description: 'What a write would do.',
 };
 
+const span = object({ first: { ...text, format: 'date-time' }, last: { ...text, format: 'date-time' } });
+
 const proxySchemas = {
   Proxy: object({
     node: text,
@@ -244,4 +246,72 @@ const proxySchemas = {
     ),
   }),
   ProxyList: object({ metadata: object({ revision: text }), items: list(ref('Proxy')) }),
+  ProxyConfig: object({
+    metadata: object({ revision: text }),
+    node: text,
+    items: list(
+      object({
+        type: text,
+        name: text,
+        state: { enum: ['acknowledged', 'pending', 'rejected', 'removed'] },
+        wanted: { ...text, description: 'Version that it should have.' },
+        sent: text,
+        acknowledged: text,
+        message: { ...text, description: 'The words of the proxy, when it refused the wanted form.' },
+        from: { ...list(text), description: 'The objects that it is made from.' },
+        content: { description: 'What it should have, as Envoy documents it.' },
+      }),
+    ),
+  }),
+  Explanation: object({
+    service: text,
+    generation: number,
+    servedGeneration: number,
+    fleet: object({ name: text, exists: { type: 'boolean' }, why: text, proxies: number }),
+    problems: list(object({ condition: text, reason: text, message: text })),
+    sockets: list(
+      object({
+        address: text,
+        port: number,
+        served: { type: 'boolean' },
+        owner: text,
+        listener: text,
+        chains: list(object({ listeners: list(text), goesTo: text, certificates: list(text) })),
+      }),
+    ),
+    hosts: list(
+      object({
+        table: text,
+        listener: text,
+        host: text,
+        owner: text,
+        rules: list(object({ from: text, rule: text, match: text, action: text })),
+        otherwise: text,
+      }),
+    ),
+    resources: list(
+      object({
+        type: text,
+        name: text,
+        version: text,
+        from: list(text),
+        proxies: object({
+          acknowledged: number,
+          of: number,
+          waitingFor: list(text),
+          rejectedBy: list(object({ node: text, message: text })),
+        }),
+      }),
+    ),
+  }),
+  Commit: object({
+    revision: text,
+    settledWith: { ...text, description: 'Commits that wait are taken in together: the revision of the step.' },
+    committed: { ...text, format: 'date-time' },
+    settled: { ...text, format: 'date-time' },
+    resources: number,
+    proxies: object({ concerned: number, acknowledged: number, waitingFor: list(text) }),
+    sent: span,
+    acknowledged: span,
+  }),
 };

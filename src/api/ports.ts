@@ -123,15 +123,65 @@ export interface ProxyInfo {
   }[];
 }
 
+/** One resource of a proxy: what it should have, was sent and has acknowledged, as versions. */
+export interface ProxyResource {
+  readonly type: string;
+  readonly name: string;
+  /** `removed`: it is to lose it. */
+  readonly state: 'acknowledged' | 'pending' | 'rejected' | 'removed';
+  readonly wanted: string | undefined;
+  readonly sent: string | undefined;
+  readonly acknowledged: string | undefined;
+  /** The proxy's words, when it refused the wanted form. */
+  readonly message?: string;
+  /** The objects that it is made from. */
+  readonly from: readonly string[];
+  /** Envoy's JSON of what it should have, keys redacted; when asked for. */
+  readonly content?: unknown;
+}
+
 export interface Proxies {
   list(): readonly ProxyInfo[];
   get(node: string): ProxyInfo | undefined;
+  /** Undefined: not connected. `type` is the last part of a type URL, `Cluster`; undefined is all. */
+  config(
+    node: string,
+    options: { readonly type: string | undefined; readonly content: boolean },
+  ): readonly ProxyResource[] | undefined;
+}
+
+/** What became of one commit, as far as this controller saw it. Times are RFC 3339. */
+export interface CommitInfo {
+  readonly revision: string;
+  /** Commits that wait are taken in together: the revision of the step. */
+  readonly settledWith: string;
+  readonly committed: string;
+  readonly settled: string;
+  /** Resources changed, added or removed. */
+  readonly resources: number;
+  readonly proxies: {
+    readonly concerned: number;
+    readonly acknowledged: number;
+    readonly waitingFor: readonly string[];
+  };
+  /** Of the proxies that have acknowledged it: the first and the last. */
+  readonly sent?: { readonly first: string; readonly last: string };
+  readonly acknowledged?: { readonly first: string; readonly last: string };
+}
+
+/** Answers to "why". */
+export interface Explain {
+  /** Undefined: there is no such virtual service. */
+  virtualService(key: ObjectKey): unknown;
+  /** Undefined: not taken in yet, or too long ago. */
+  commit(revision: number): CommitInfo | undefined;
 }
 
 export interface Ports {
   readonly view: View;
   readonly preview: Preview;
   readonly proxies: Proxies;
+  readonly explain: Explain;
   /** Empty when ready; else what is still missing. */
   readonly unready: () => readonly string[];
   /** Prometheus text. */

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { FairwayError } from '../lib/errors.ts';
 import { addPath } from './operation.ts';
 import type { Ports } from './ports.ts';
-import { readQuery, text } from './query.ts';
+import { flag, readQuery, text } from './query.ts';
 
 /** The proxies with an open stream to this controller: what each was sent, took and refused. */
 export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void {
@@ -40,6 +40,30 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
         const proxy = proxies.get(node);
         if (proxy === undefined) throw new FairwayError('NotFound', `reading proxy ${node}: it is not connected here`);
         return proxy;
+      },
+    },
+  });
+  const configQuery = {
+    type: text(
+      'Only resources of this type: Cluster, ClusterLoadAssignment, Listener, RouteConfiguration, Secret, TypedExtensionConfig.',
+    ),
+    content: flag('With the content of each resource, as Envoy documents it; private keys are redacted.'),
+  } as const;
+  addPath(app, '/v1/proxies/:node/config', {
+    GET: {
+      description: {
+        operationId: 'getProxyConfig',
+        tag: 'proxies',
+        summary: 'The resources that a proxy should have, and what it was sent and acknowledged of each',
+        query: configQuery,
+        answers: { 200: { description: 'The resources.', schema: { $ref: '#/components/schemas/ProxyConfig' } } },
+      },
+      async handler(request) {
+        const { type, content = false } = readQuery(request.query, configQuery);
+        const { node } = request.params as { readonly node: string };
+        const items = proxies.config(node, { type, content });
+        if (items === undefined) throw new FairwayError('NotFound', `reading proxy ${node}: it is not connected here`);
+        return { metadata: { revision: String(view.revision) }, node, items };
       },
     },
   });

@@ -16,11 +16,14 @@ export interface ObjectChange {
 /** What a step of the View brought. */
 export interface Adoption {
   readonly revision: number;
+  /** When the first of the commits that it takes in was learned of, in milliseconds since 1970. */
+  readonly receivedAt: number;
+  /** In the order of their revisions. */
   readonly changes: readonly ObjectChange[];
   readonly commit: Commit;
   /** Objects whose conditions may be others now. */
   readonly touched: ReadonlySet<ObjectKey>;
-  /** Derivations that threw, new ones: a bug each. */
+  /** The first complete build. */
   readonly first: boolean;
 }
 

@@ -1,5 +1,6 @@
 import type { Pin } from '../graph/index.ts';
 import { batches } from '../lib/batches.ts';
+import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { decodeStored, type FairwayObject, historyKey, type ObjectKey, objectKeyIn, storeKey } from '../model/index.ts';
 import type { PinRecord } from '../status/index.ts';
@@ -31,6 +32,7 @@ export interface MirrorOptions {
   readonly world: World;
   readonly store: Store;
   readonly budget: Budget;
+  readonly clock: Clock;
   readonly log: Logger;
   /** Called in the same synchronous step as each adoption, in order. */
   readonly onAdopted: (adoption: Adoption) => void;
@@ -62,6 +64,7 @@ export function createMirror(options: MirrorOptions): Mirror {
 
   /** Entries that stand at keys now, or undefined for deleted ones, as of `at`. */
   async function adopt(at: number, states: ReadonlyMap<string, Entry | undefined>, first: boolean): Promise<void> {
+    const receivedAt = options.clock();
     const goodSpecs = await readGoodSpecs(states);
     await queue.run(async () => {
       const fork = world.kernel.fork();
@@ -92,7 +95,9 @@ export function createMirror(options: MirrorOptions): Mirror {
           err: failure.error.cause ?? failure.error,
         });
       }
-      options.onAdopted({ revision: at, changes, commit, touched, first });
+      // Whoever resumes a watch within this step goes by revisions; a deletion counts with the last of the step.
+      changes.sort((a, b) => a.revision - b.revision);
+      options.onAdopted({ revision: at, receivedAt, changes, commit, touched, first });
       for (const waiter of waiters) if (waiter.revision <= at) waiter.resolve();
     });
   }

@@ -56,7 +56,7 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
           if (stored.length > 0) deletes.push(storeKey('transitions', key));
         } else {
           const drafts = options.conditions(key, object);
-          if (drafts.some(({ status }) => status !== 'True')) unfinished.add(key);
+          if (drafts.some(awaitsProxies)) unfinished.add(key);
           else unfinished.delete(key);
           const transitions = transitionsOf(drafts, stored, new Date(options.now()).toISOString());
           if (transitions !== undefined) {
@@ -99,6 +99,11 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
     },
     close: () => latest.close(),
   };
+}
+
+/** Whether an acknowledgement can change the condition: what follows from the objects alone is touched by them. */
+function awaitsProxies({ type, reason }: ConditionDraft): boolean {
+  return type === 'Programmed' && (reason === 'Pending' || reason === 'RejectedByProxy');
 }
 
 /** The object as this View has it. */

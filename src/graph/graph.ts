@@ -16,6 +16,8 @@ import type {
   RouteTableRow,
   RuleSet,
   SecretRow,
+  ServiceFacts,
+  SocketOwner,
   Verdicts,
   VirtualHostRow,
 } from './rows.ts';
@@ -37,6 +39,10 @@ export interface Graph {
   /** Scope name → keys of the objects in it. */
   readonly inScope: Index;
 
+  /** By service key. */
+  readonly services: Derived<ServiceFacts>;
+  /** By `fleet|port|address`. */
+  readonly socketOwners: Derived<SocketOwner>;
   /** By `socketKey`. */
   readonly listeners: Derived<ListenerRow>;
   /** By `tableKey`. */
@@ -82,6 +88,8 @@ export function declareGraph(kernel: Kernel): Graph {
     effective,
     referrers,
     inScope,
+    services: services.facts,
+    socketOwners: services.socketOwners,
     listeners: listeners.listeners,
     routeTables: listeners.routeTables,
     policies: listeners.policies,

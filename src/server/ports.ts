@@ -1,18 +1,29 @@
-import type { Ports, PreviewResult, ProxyInfo, View } from '../api/index.ts';
-import { type Changes, type Mirror, preview } from '../control/index.ts';
+import type { CommitInfo, Ports, PreviewResult, ProxyInfo, View } from '../api/index.ts';
+import { type Changes, type Mirror, preview, type World } from '../control/index.ts';
 import { type ObjectKey, parseObjectKey } from '../model/index.ts';
 import { nodeName } from '../observe/index.ts';
-import { type Rejection, rejectionKey, type StatusSources, statusOf } from '../status/index.ts';
+import {
+  type ExplainSources,
+  explain,
+  type Rejection,
+  rejectionKey,
+  type StatusSources,
+  statusOf,
+} from '../status/index.ts';
+import { listenerNameOf, parseResourceKey, rankOf } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
-import { type StreamStatus, subjectsOf, type Table } from '../xds/index.ts';
+import { type Hub, type Resource, type StreamStatus, subjectsOf } from '../xds/index.ts';
+import type { Commits, CommitTrack, Span } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
+import { configOf } from './proxy-config.ts';
 
 export interface PortsOptions {
   readonly mirror: Mirror;
   readonly changes: Changes;
+  readonly commits: Commits;
   readonly deliveries: Deliveries;
   readonly sources: StatusSources;
-  readonly table: Table;
+  readonly hub: Hub;
   readonly budget: Budget;
   readonly now: () => number;
   /** Name of this controller. */
@@ -20,8 +31,16 @@ export interface PortsOptions {
 }
 
 /** Fills the ports of the API from the View, the streams and the records. */
-export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'preview' | 'proxies'> {
-  const { mirror, changes, deliveries, sources, table, now, replica } = options;
+export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'preview' | 'proxies' | 'explain'> {
+  const { mirror, changes, commits, deliveries, sources, hub, now, replica } = options;
+  const { table } = hub;
+  const explaining: ExplainSources = {
+    ...sources,
+    resources: (key) => resourcesOf(mirror.world, key),
+    delivery: (resource) => deliveries.of(resource),
+    listenerName: listenerNameOf,
+    rank: rankOf,
+  };
   const { kernel, graph } = mirror.world;
 
   const view: View = {
@@ -74,7 +93,44 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
           ? undefined
           : proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica);
       },
+      config(node, options) {
+        const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
+        return stream === undefined ? undefined : configOf(hub, stream, options);
+      },
     },
+    explain: {
+      virtualService(key) {
+        const object = view.get(key);
+        return object === undefined ? undefined : explain(key, object, mirror.world, explaining, now());
+      },
+      commit(revision) {
+        const track = commits.get(revision);
+        return track === undefined ? undefined : commitInfo(track);
+      },
+    },
+  };
+}
+
+function resourcesOf({ kernel, translation }: World, key: ObjectKey): Resource[] {
+  return [...kernel.members(translation.resourcesOf, key)].sort().flatMap((resource) => {
+    const { type, name } = parseResourceKey(resource);
+    const found = translation.outputs.map((output) => kernel.get(output, name)).find((row) => row?.type === type);
+    return found ?? [];
+  });
+}
+
+function commitInfo(track: CommitTrack): CommitInfo {
+  const time = (at: number): string => new Date(at).toISOString();
+  const span = ({ first, last }: Span) => ({ first: time(first), last: time(last) });
+  return {
+    revision: String(track.revision),
+    settledWith: String(track.settledWith),
+    committed: time(track.committedAt),
+    settled: time(track.settledAt),
+    resources: track.resources,
+    proxies: track.proxies,
+    ...(track.sent === undefined ? {} : { sent: span(track.sent) }),
+    ...(track.acknowledged === undefined ? {} : { acknowledged: span(track.acknowledged) }),
   };
 }
 

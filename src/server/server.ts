@@ -13,9 +13,11 @@ import {
   createTransitionWriter,
   createWorld,
   objectOf,
+  type World,
 } from '../control/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
+import { kindNames } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf } from '../status/index.ts';
 import { createMemoryStore, openSqliteStore, type Store } from '../store/index.ts';
@@ -25,6 +27,7 @@ import type { RawPatch } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
 import { createHub } from '../xds/index.ts';
 import { createXdsServer } from '../xds/io/index.ts';
+import { createCommits } from './commits.ts';
 import { createDeliveries } from './deliveries.ts';
 import { prepareStore } from './first-start.ts';
 import { createPorts } from './ports.ts';
@@ -65,7 +68,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const newId = (): string => randomUUID();
   const now = (): number => Date.now();
   const budget: Budget = { sliceMs, now: () => performance.now(), pause: () => pause() };
-  const metrics = createMetrics();
   const replica = hostname();
 
   const store = options.store ?? (await openStore(config, options.onFailure));
@@ -77,6 +79,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   try {
     await prepareStore(store, { newId, now });
     const world = createWorld(options.rawPatch === undefined ? {} : { rawPatch: options.rawPatch });
+    const metrics = createMetrics(() => countObjects(world));
     const changes = createChanges();
     const unready = new Set<string>();
     let onAdopted: (adoption: Adoption) => void = () => undefined;
@@ -84,23 +87,21 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       world,
       store,
       budget,
+      clock: now,
       log: log.child({ room: 'control' }),
       onAdopted: (adoption) => onAdopted(adoption),
       retry: (attempt, signal) =>
         sleep(backoffMs(attempt, { baseMs: 50, maxMs: 5_000, random: Math.random() }), undefined, { signal }),
     });
-    let first: Adoption | undefined;
-    onAdopted = (adoption) => {
-      first = adoption;
-      changes.add(adoption);
-    };
+    const early: Adoption[] = [];
+    onAdopted = (adoption) => void early.push(adoption);
     await mirror.start();
     closers.push(() => mirror.close());
-    if (first === undefined) throw new InvariantError('the first build was not adopted');
 
     const convictions = [...mirror.records.rejections.values()].filter(({ scope }) => scope === 'convicted');
     const hub = createHub({ random: Math.random, identifier: `fairway/${replica}`, convictions });
     const deliveries = createDeliveries(hub, nodeName);
+    const commits = createCommits(hub.table);
     const sources = createStatusSources(mirror, deliveries);
     const roomLog = log.child({ room: 'observe' });
     const nodes = createNodeObserver({ store, newId, log: roomLog });
@@ -129,6 +130,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
     const feed = createProgressFeed({
       deliveries,
+      commits,
       nodes,
       refusals,
       metrics,
@@ -141,14 +143,17 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       onProxies: () => transitions.touchAll(),
     });
     onAdopted = (adoption) => {
+      const settledAt = now();
       metrics.viewRevision.set(adoption.revision);
+      metrics.adoptionSeconds.observe((settledAt - adoption.receivedAt) / 1000);
+      commits.add(adoption.commit, { committedAt: adoption.receivedAt, settledAt });
       hub.commit(adoption.commit);
       deliveries.tableChanged();
       changes.add(adoption);
       transitions.touch(adoption.touched);
       pinner.nudge();
     };
-    hub.commit(first.commit);
+    for (const adoption of early) onAdopted(adoption);
     transitions.touchAll();
     closers.push(
       () => transitions.close(),
@@ -175,7 +180,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     sweeping.unref();
     closers.push(async () => clearInterval(sweeping));
 
-    const ports = createPorts({ mirror, changes, deliveries, sources, table: hub.table, budget, now, replica });
+    const ports = createPorts({ mirror, changes, commits, deliveries, sources, hub, budget, now, replica });
     const api = createApi({
       store,
       ports: {
@@ -188,6 +193,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       newId,
       log: log.child({ room: 'api' }),
     });
+    api.addHook('onResponse', async (request, reply) => {
+      metrics.requests.inc({ method: request.method, code: reply.statusCode });
+    });
     closers.push(() => api.close());
     closers.push(async () => unready.add('the server is stopping'));
     const { host, port } = listenOn(config.listen);
@@ -198,6 +206,16 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await close();
     throw error;
   }
+}
+
+function countObjects({ kernel, graph }: World): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of kindNames) {
+    let count = 0;
+    for (const _ of kernel.keys(graph.objects[kind])) count += 1;
+    counts.set(kind, count);
+  }
+  return counts;
 }
 
 function listenOn(text: string): { host: string; port: number } {

@@ -4,10 +4,13 @@ import type { Suspect } from '../status/index.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Progress, Rejection } from '../xds/index.ts';
+import type { Commits } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
+import { shortType } from './proxy-config.ts';
 
 export interface ProgressSinks {
   readonly deliveries: Deliveries;
+  readonly commits: Commits;
   readonly nodes: NodeObserver;
   readonly refusals: RefusalObserver;
   readonly metrics: Metrics;
@@ -73,6 +76,7 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
   return (progress) => {
     if (progress.length === 0) return;
     deliveries.observe(progress);
+    sinks.commits.observe(progress);
     for (const event of progress) take(event);
     sinks.onProgress();
     if (progress.some(({ kind }) => kind === 'opened' || kind === 'closed' || kind === 'filled')) sinks.onProxies();
@@ -89,9 +93,4 @@ function suspectsOf({ parts, good, words }: Rejection, uidOf: ProgressSinks['uid
       suspects.set(unit, { unit, uid, refused: generation, good: accepted.get(unit) ?? null, words });
   }
   return [...suspects.values()];
-}
-
-/** `Cluster` of `type.googleapis.com/envoy.config.cluster.v3.Cluster`. */
-function shortType(type: string): string {
-  return type.slice(type.lastIndexOf('.') + 1);
 }

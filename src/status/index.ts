@@ -5,6 +5,7 @@
  * somebody asks and stored nowhere. Only since when a condition has its status is stored, as a transition.
  */
 export { type ConditionDraft, transitionsOf } from './conditions.ts';
+export { type ExplainSources, type Explanation, explain } from './explain.ts';
 export { draftsOf, type NodeStatus, type ObjectStatus, type StatusSources, statusOf } from './object-status.ts';
 export { type Delivery, programmed, type Realization } from './programmed.ts';
 export {

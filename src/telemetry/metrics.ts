@@ -15,7 +15,8 @@ export interface Metrics {
   readonly stalls: Counter<'reason'>;
 }
 
-export function createMetrics(): Metrics {
+/** `countObjects` is asked at each scrape: kind → how many there are. */
+export function createMetrics(countObjects: () => ReadonlyMap<string, number>): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: 'fairway_' });
@@ -28,11 +29,19 @@ export function createMetrics(): Metrics {
     }),
     adoptionSeconds: new Histogram({
       name: 'fairway_adoption_seconds',
-      help: 'Time to settle and adopt a batch of store commits',
+      help: 'Time from learning of store commits to having them in the View',
       buckets: [0.0001, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 2],
       registers,
     }),
-    objects: new Gauge({ name: 'fairway_objects', help: 'Objects in the View', labelNames: ['kind'], registers }),
+    objects: new Gauge({
+      name: 'fairway_objects',
+      help: 'Objects in the View',
+      labelNames: ['kind'],
+      registers,
+      collect() {
+        for (const [kind, count] of countObjects()) this.set({ kind }, count);
+      },
+    }),
     streams: new Gauge({ name: 'fairway_xds_streams', help: 'Open xDS streams', registers }),
     requests: new Counter({
       name: 'fairway_api_requests_total',

@@ -13,6 +13,8 @@ export { describeResource } from './describe.ts';
 export { type Drains, drains } from './drain.ts';
 export type { RawPatch } from './encode.ts';
 export { type LintProblem, lint } from './lint.ts';
+export { listenerName as listenerNameOf } from './names.ts';
+export { rank as rankOf } from './precedence.ts';
 export {
   type AudienceRow,
   declareTranslation,

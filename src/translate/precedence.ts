@@ -38,6 +38,11 @@ export function rank(match: Match, { age, ruleName, setKey, matchIndex }: Ranked
   ].join('\0');
 }
 
+/** The order of ranks: by code units. */
+export function compareRank(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 function pathRank(path: Match['path']): string {
   if (path?.exact !== undefined) return '0';
   if (path?.regex !== undefined) return '1';

@@ -6,7 +6,7 @@ import type { Action, Match } from '../model/index.ts';
 import type { Part } from '../xds/index.ts';
 import { encode, sameList } from './encode.ts';
 import { http1Cluster } from './names.ts';
-import { rank } from './precedence.ts';
+import { compareRank, rank } from './precedence.ts';
 import { directResponse, route } from './route.ts';
 import { routeMatch } from './route-match.ts';
 import { asField, join } from './splice.ts';
@@ -152,7 +152,7 @@ export function encodeMisdirected(hosts: readonly string[]): Uint8Array {
 }
 
 function byRank(a: EncodedRoute, b: EncodedRoute): number {
-  return a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0;
+  return compareRank(a.rank, b.rank);
 }
 
 function routeName(unit: string, rule: string): string {

@@ -48,7 +48,10 @@ describe('/openapi.json', () => {
         '/readyz',
         '/v1/apply',
         '/v1/proxies',
+        '/v1/commits/{revision}',
         '/v1/proxies/{node}',
+        '/v1/proxies/{node}/config',
+        '/v1/scopes/{scope}/virtual-services/{name}/explain',
         ...kindNames.flatMap((kind) => {
           const { plural, global } = kindInfo(kind);
           return [`/v1/${plural}`, global ? `/v1/${plural}/{name}` : `/v1/scopes/{scope}/${plural}/{name}`];

@@ -82,7 +82,15 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
           return preview.result;
         },
       },
-      proxies: { list: () => proxies, get: (node) => proxies.find((proxy) => proxy.node === node) },
+      proxies: {
+        list: () => proxies,
+        get: (node) => proxies.find((proxy) => proxy.node === node),
+        config: (node) => (proxies.some((proxy) => proxy.node === node) ? [] : undefined),
+      },
+      explain: {
+        virtualService: (key) => (view.get(key) === undefined ? undefined : { service: key }),
+        commit: () => undefined,
+      },
       unready: () => unready,
       metrics: async () => '# HELP fairway_up 1 while it runs\nfairway_up 1\n',
       metricsContentType: 'text/plain; version=0.0.4; charset=utf-8',
