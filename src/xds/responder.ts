@@ -104,7 +104,9 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Batch | un
     else if (typeof decision === 'object' && state.suspects.has(name)) suspect ??= [name, decision];
     else {
       state.dirty.delete(name);
-      if (decision !== 'wait') state.prepared.set(name, decision);
+      if (decision === 'wait') continue;
+      state.waiting.delete(name);
+      state.prepared.set(name, decision);
     }
   }
   // What an earlier stream brought the client is not known: left out of the first set, it would be taken away.

@@ -1,5 +1,6 @@
 /** A hub without sockets, with clients whose every message the test writes and reads. */
 import { contentHash } from '../../src/lib/hash.ts';
+import type { Result } from '../../src/lib/result.ts';
 import {
   type Commit,
   createHub,
@@ -12,9 +13,16 @@ import {
   type Progress,
   type Resource,
   type StreamError,
+  type StreamOptions,
   type TypeUrl,
   typeUrls,
 } from '../../src/xds/index.ts';
+import {
+  decodeSotwResponse,
+  encodeSotwRequest,
+  type SotwRequestInit,
+  type SotwResponse,
+} from '../../src/xds/sotw-wire.ts';
 import {
   type DeltaRequestInit,
   type DeltaResponse,
@@ -97,6 +105,83 @@ export class Client {
   }
 }
 
+/** A client of state-of-the-world: each request repeats all names that it wants of the type. */
+export class SotwClient {
+  readonly stream: HubStream;
+  readonly received: SotwResponse[] = [];
+  /** Type → all names wanted. */
+  readonly names = new Map<TypeUrl, readonly string[]>();
+  /** Type → version of the last response accepted. */
+  readonly versions = new Map<TypeUrl, string>();
+  readonly #nonces = new Map<TypeUrl, string>();
+  readonly #rig: Rig;
+  #node: Uint8Array | undefined;
+  error: StreamError | undefined;
+
+  constructor(rig: Rig, stream: HubStream, node: Parameters<typeof encodeNode>[0]) {
+    this.#rig = rig;
+    this.stream = stream;
+    this.#node = encodeNode(node);
+  }
+
+  send(request: SotwRequestInit): void {
+    const bytes = encodeSotwRequest(this.#node === undefined ? request : { ...request, node: this.#node });
+    this.#node = undefined;
+    this.error = this.stream.receive(bytes, this.#rig.now) ?? this.error;
+  }
+
+  /** Asks for these names and no others, with the nonce that came last. */
+  want(typeUrl: TypeUrl, names: readonly string[] = []): void {
+    this.names.set(typeUrl, names);
+    const version = this.versions.get(typeUrl) ?? '';
+    this.send({ typeUrl, names, version, nonce: this.#nonces.get(typeUrl) ?? '' });
+  }
+
+  /** What came since the last call. */
+  take(): SotwResponse[] {
+    this.#rig.pump();
+    for (const { typeUrl, nonce } of this.received) this.#nonces.set(typeUrl, nonce);
+    return this.received.splice(0);
+  }
+
+  /** The same in short, `cluster: c1=1 c2=2`. */
+  texts(): string[] {
+    return this.take().map(sotwText);
+  }
+
+  /** Takes and acknowledges until nothing comes any more. */
+  settle(): string[] {
+    const texts: string[] = [];
+    for (;;) {
+      const responses = this.take();
+      if (responses.length === 0) return texts;
+      for (const response of responses) {
+        texts.push(sotwText(response));
+        this.ack(response);
+      }
+    }
+  }
+
+  ack(response: SotwResponse | undefined): void {
+    if (response === undefined) throw new Error('there is no response to acknowledge');
+    const { typeUrl, nonce, version } = response;
+    this.versions.set(typeUrl, version);
+    this.send({ typeUrl, nonce, version, names: this.names.get(typeUrl) ?? [] });
+  }
+
+  nack(response: SotwResponse | undefined, message = 'bad'): void {
+    if (response === undefined) throw new Error('there is no response to refuse');
+    const { typeUrl, nonce } = response;
+    const version = this.versions.get(typeUrl) ?? '';
+    this.send({ typeUrl, nonce, version, names: this.names.get(typeUrl) ?? [], error: { code: 13, message } });
+  }
+}
+
+export function sotwText({ typeUrl, resources }: SotwResponse): string {
+  const texts = resources.map(({ value }) => new TextDecoder().decode(value)).sort();
+  return `${short(typeUrl)}: ${texts.join(' ')}`.trim();
+}
+
 export function short(typeUrl: TypeUrl): string {
   return Object.entries(typeUrls).find(([, url]) => url === typeUrl)?.[0] ?? typeUrl;
 }
@@ -105,7 +190,7 @@ export class Rig {
   now = 1_000_000;
   readonly hub: Hub;
   readonly progress: Progress[] = [];
-  readonly #clients = new Map<HubStream, Client>();
+  readonly #clients = new Map<HubStream, Client | SotwClient>();
   #revision = 0;
 
   constructor(options: Partial<HubOptions> = {}) {
@@ -124,8 +209,8 @@ export class Rig {
   }
 
   /** Opens a stream without sending anything on it. */
-  open(): Client {
-    const stream = this.hub.open('test', this.now);
+  open(options: Omit<StreamOptions, 'protocol'> = {}): Client {
+    const stream = this.hub.open('test', this.now, options);
     const client = new Client(this, stream);
     this.#clients.set(stream, client);
     return client;
@@ -138,14 +223,26 @@ export class Rig {
     return client;
   }
 
+  /** Opens a stream of state-of-the-world; its first request carries the node. */
+  openSotw(
+    options: Omit<StreamOptions, 'protocol'> = {},
+    node: Parameters<typeof encodeNode>[0] = { id: 'n1', cluster: 'edge' },
+  ): SotwClient {
+    const stream = this.hub.open('test', this.now, { ...options, protocol: 'sotw' });
+    const client = new SotwClient(this, stream, node);
+    this.#clients.set(stream, client);
+    return client;
+  }
+
   pump(): void {
     for (;;) {
       const work = this.hub.next(this.now);
       if (work === undefined) break;
       if (work.kind === 'more') continue;
-      const decoded = decodeDeltaResponse(joinFrame(work.frame));
-      if (!decoded.ok) throw new Error(decoded.error);
-      this.#clients.get(work.stream)?.received.push(decoded.value);
+      const client = this.#clients.get(work.stream);
+      const bytes = joinFrame(work.frame);
+      if (client instanceof SotwClient) client.received.push(read(decodeSotwResponse(bytes)));
+      else client?.received.push(read(decodeDeltaResponse(bytes)));
     }
     this.progress.push(...this.hub.takeProgress());
   }
@@ -171,4 +268,9 @@ export class Rig {
     this.progress.splice(0, this.progress.length, ...this.progress.filter((event) => event.kind !== kind));
     return found;
   }
+}
+
+function read<T>(decoded: Result<T, string>): T {
+  if (!decoded.ok) throw new Error(decoded.error);
+  return decoded.value;
 }
