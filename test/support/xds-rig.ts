@@ -59,6 +59,8 @@ export class Client {
   readonly stream: HubStream;
   readonly received: DeltaResponse[] = [];
   readonly #rig: Rig;
+  /** What is sent to it is lost on the way. */
+  deaf = false;
   error: StreamError | undefined;
 
   constructor(rig: Rig, stream: HubStream) {
@@ -116,6 +118,7 @@ export class SotwClient {
   readonly #nonces = new Map<TypeUrl, string>();
   readonly #rig: Rig;
   #node: Uint8Array | undefined;
+  deaf = false;
   error: StreamError | undefined;
 
   constructor(rig: Rig, stream: HubStream, node: Parameters<typeof encodeNode>[0]) {
@@ -188,6 +191,8 @@ export function short(typeUrl: TypeUrl): string {
 
 export class Rig {
   now = 1_000_000;
+  /** Of the proxy that most tests are about. */
+  readonly node = encodeNode({ id: 'n1', cluster: 'edge' });
   readonly hub: Hub;
   readonly progress: Progress[] = [];
   readonly #clients = new Map<HubStream, Client | SotwClient>();
@@ -240,6 +245,7 @@ export class Rig {
       if (work === undefined) break;
       if (work.kind === 'more') continue;
       const client = this.#clients.get(work.stream);
+      if (client?.deaf === true) continue;
       const bytes = joinFrame(work.frame);
       if (client instanceof SotwClient) client.received.push(read(decodeSotwResponse(bytes)));
       else client?.received.push(read(decodeDeltaResponse(bytes)));
