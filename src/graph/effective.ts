@@ -29,7 +29,7 @@ export function declareEffective(kernel: Kernel): {
   const inForce = (kind: Kind) =>
     kernel.derive<Effective>(
       `${kind} in force`,
-      objects[kind],
+      [objects[kind], pins],
       (read, key) => {
         const object = read(objects[kind], key);
         if (object === undefined) return undefined;

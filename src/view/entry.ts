@@ -11,6 +11,8 @@ export class Entry {
   value: unknown;
   /** Undefined: not computed here, the adopted edges hold. */
   reads: readonly Cell[] | undefined = undefined;
+  /** As of a cell; it goes with `reads`. */
+  leans = false;
   /** Of an index: the difference to the adopted set. */
   added: MemberSet = undefined;
   removed: MemberSet = undefined;
@@ -29,6 +31,12 @@ export class Entry {
 
   get members(): Members {
     return overlaidMembers(adoptedMembers(this.cell), this.added, this.removed);
+  }
+
+  /** Whether this key of a derivation has to be computed when the row of its source has changed. */
+  get followsSource(): boolean {
+    if (this.reads === undefined) return this.cell.leans || this.cell.isBlank;
+    return this.leans || (this.value === undefined && this.reads.length === 0);
   }
 
   /** Whether the key exists in the fork: it has a row, or at least one member. */

@@ -2,7 +2,7 @@ import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Failure, Index, Members, Rows, Table, World } from './collection.ts';
 import { Entry, membersOf } from './entry.ts';
 import { eachMember, hasMember, withMember, withoutMember } from './members.ts';
-import { type Base, type Cell, type Names, type Node, noCells, nodeOf, readersOf } from './node.ts';
+import { type Base, type Cell, type Node, noCells, nodeOf, readersOf } from './node.ts';
 
 /** How one row changed against the adopted world; undefined is absent. */
 export interface RowChange<R> {
@@ -44,11 +44,12 @@ let computations = 0;
 export class Fork implements World {
   /** Arrays by order of declaration; only the kernel reads them from outside, to adopt. */
   readonly overlays: (Map<string, Entry> | undefined)[];
-  readonly produced: (Map<string, Names> | undefined)[];
   /** What threw here, by key; undefined where something has healed. */
   readonly failed: (Map<string, Error | undefined> | undefined)[];
   readonly #base: Base;
   readonly #adoptions: number;
+  /** Of an index: the keys that a row of its source was found to stand under here. Later rounds start from them. */
+  readonly #produced: (Map<string, readonly string[]> | undefined)[];
   /** Keys to compute in this round; of an index, keys of its source. */
   readonly #dirty: (Set<string> | undefined)[];
   /** What changed in this round and is not yet passed on. */
@@ -60,6 +61,8 @@ export class Fork implements World {
   #ownReaders: Map<Cell, Cell[]> | undefined;
   /** The derivation under way, with what it has read so far. */
   #reader: Node | undefined;
+  #readerKey = '';
+  #leans = false;
   #run = 0;
   readonly #reads: Cell[] = [];
   #readCount = 0;
@@ -69,7 +72,7 @@ export class Fork implements World {
     this.#base = base;
     this.#adoptions = base.adoptions;
     this.overlays = new Array(count).fill(undefined);
-    this.produced = new Array(count).fill(undefined);
+    this.#produced = new Array(count).fill(undefined);
     this.failed = new Array(count).fill(undefined);
     this.#dirty = new Array(count).fill(undefined);
     this.#changed = new Array(count).fill(undefined);
@@ -305,9 +308,18 @@ export class Fork implements World {
     const cameOrWent = present !== entry.passedOn;
     entry.passedOn = present;
     for (const dependent of node.dependents) {
-      // An index looks at the row itself; what a derivation sees of it, it has read.
-      if (cameOrWent || dependent.sort === 'index') this.#makeDirty(dependent, cell.key);
+      if (cameOrWent || this.#followsSource(dependent, node, cell.key)) this.#makeDirty(dependent, cell.key);
     }
+  }
+
+  /** Whether a dependent looks at more of its source than whether the key is there. */
+  #followsSource(dependent: Node, source: Node, key: string): boolean {
+    // An index looks at rows; the members that stand under a key of another index are no concern of it.
+    if (dependent.sort === 'index') return source.sort !== 'index';
+    const entry = this.overlays[dependent.order]?.get(key);
+    if (entry !== undefined) return entry.followsSource;
+    const cell = dependent.cells.get(key);
+    return cell === undefined || cell.leans || cell.isBlank;
   }
 
   #makeDirty(node: Node, key: string): void {
@@ -320,8 +332,10 @@ export class Fork implements World {
     const entry = this.#entry(node, key);
     let failure: Error | undefined;
     this.#readCount = 0;
+    this.#leans = false;
     if (this.#hasSource(node, key)) {
       this.#reader = node;
+      this.#readerKey = key;
       computations += 1;
       this.#run = computations;
       this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
@@ -336,6 +350,7 @@ export class Fork implements World {
       this.#assign(entry, undefined);
     }
     entry.reads = this.#takeReads(entry.cell.reads);
+    entry.leans = this.#leans;
     this.#note(node, key, failure);
   }
 
@@ -350,9 +365,9 @@ export class Fork implements World {
 
   #reindex(node: Node, key: string): void {
     let row: unknown;
-    for (const source of node.sources) row ??= this.#valueOf(source, key);
-    const produced = this.produced[node.order];
-    const before = listOf(produced?.get(key) ?? node.produced.get(key) ?? noKeys);
+    for (const source of node.sources) row ??= this.#rowOf(source, key);
+    const produced = this.#produced[node.order];
+    const before = produced?.get(key) ?? adoptedKeys(node, key);
     let after = noKeys;
     let failure: Error | undefined;
     this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
@@ -364,13 +379,24 @@ export class Fork implements World {
       }
     }
     this.#note(node, key, failure);
+    if (produced === undefined) this.#produced[node.order] = new Map([[key, after]]);
+    else produced.set(key, after);
+    if (before.length === 0) {
+      for (const name of after) this.#enter(this.#entry(node, name), key);
+      return;
+    }
     if (after.length === before.length && after.every((name, at) => name === before[at])) return;
-    const kept: Names = after.length === 1 ? (after[0] as string) : after;
-    if (produced === undefined) this.produced[node.order] = new Map([[key, kept]]);
-    else produced.set(key, kept);
     const left = new Set(before);
     for (const name of after) if (!left.delete(name)) this.#enter(this.#entry(node, name), key);
     for (const name of left) this.#withdraw(this.#entry(node, name), key);
+  }
+
+  /** What an index sees of its source. */
+  #rowOf(source: Node, key: string): unknown {
+    if (source.sort !== 'index') return this.#valueOf(source, key);
+    const entry = this.overlays[source.order]?.get(key);
+    const present = entry === undefined ? source.cells.get(key)?.value !== undefined : entry.present;
+    return present || undefined;
   }
 
   #enter(entry: Entry, member: string): void {
@@ -405,25 +431,44 @@ export class Fork implements World {
       throw new InvariantError(`${reader.name} reads ${node.name}, which is not declared before it`);
     let entry = this.overlays[node.order]?.get(key);
     let cell = entry?.cell ?? node.cells.get(key);
-    if (cell === undefined) {
-      entry = this.#entry(node, key);
-      cell = entry.cell;
-    }
-    if (cell.seen !== this.#run) {
-      cell.seen = this.#run;
-      this.#reads[this.#readCount] = cell;
-      this.#readCount += 1;
+    if (key === this.#readerKey && reader.sources.includes(node)) {
+      this.#leans = true;
+    } else {
+      if (cell === undefined) {
+        entry = this.#entry(node, key);
+        cell = entry.cell;
+      }
+      this.#record(cell);
     }
     if (node.sort === 'index') return entry === undefined ? membersOf(cell) : entry.members;
-    return entry === undefined ? cell.value : entry.value;
+    return entry === undefined ? cell?.value : entry.value;
   };
+
+  #record(cell: Cell): void {
+    if (cell.seen === this.#run) return;
+    cell.seen = this.#run;
+    this.#reads[this.#readCount] = cell;
+    this.#readCount += 1;
+  }
 }
 
 const noKeys: readonly string[] = [];
 const nothingToDo: Iterator<undefined> = { next: () => ({ done: true, value: undefined }) };
 
-function listOf(names: Names): readonly string[] {
-  return typeof names === 'string' ? [names] : names;
+/** The keys that the adopted row stands under. */
+function adoptedKeys(node: Node, key: string): readonly string[] {
+  let row: unknown;
+  for (const source of node.sources) {
+    const value = source.cells.get(key)?.value;
+    row ??= source.sort === 'index' && value !== undefined ? true : value;
+  }
+  if (row === undefined) return noKeys;
+  try {
+    return distinct(node.keysOf(row, key));
+  } catch {
+    // Told when it was put: it stands under none.
+    return noKeys;
+  }
 }
 
 function distinct(names: Iterable<string>): readonly string[] {

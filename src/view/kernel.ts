@@ -3,7 +3,7 @@ import type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, W
 import { type Entry, membersOf } from './entry.ts';
 import { Fork } from './fork.ts';
 import { eachMember, type MemberSet, withMember, withoutMember } from './members.ts';
-import { addReader, type Base, type Cell, dropReader, type Names, Node, nodeOf } from './node.ts';
+import { addReader, type Base, type Cell, dropReader, Node, nodeOf } from './node.ts';
 
 interface Declaration {
   readonly source?: Collection | readonly Collection[];
@@ -27,7 +27,7 @@ export class Kernel implements World {
 
   /**
    * One row per key of `source`; pure; sees nothing but what it reads. `same` stops a change that is none. Of several
-   * sources, all keys; no two of them may have one in common.
+   * sources, every key that any of them has.
    */
   derive<R>(
     name: string,
@@ -38,13 +38,21 @@ export class Kernel implements World {
     return this.#declare({ sort: 'derived', name }, { source, compute, ...options });
   }
 
-  /** Key → set of the source's keys, kept by difference. `keysOf` gives the keys that a row stands under. */
+  /**
+   * Key → set of the source's keys, kept by difference. `keysOf` gives the keys that a row stands under; pure: it is
+   * asked again of the former row when that changes. Of several sources no two may have a key in common.
+   */
   index<R>(
     name: string,
     source: Rows<R> | readonly Rows<R>[],
     keysOf: (row: R, key: string) => Iterable<string>,
   ): Index {
     return this.#declare({ sort: 'index', name }, { source, keysOf });
+  }
+
+  /** An index of the keys of another one: in which groups each stands, whatever its members. */
+  grouping(name: string, source: Index, groupsOf: (key: string) => Iterable<string>): Index {
+    return this.#declare({ sort: 'index', name }, { source, keysOf: (_present: never, key) => groupsOf(key) });
   }
 
   /** The first one ends the declarations. */
@@ -66,8 +74,6 @@ export class Kernel implements World {
       const node = this.#nodes[order] as Node;
       const overlay = fork.overlays[order];
       if (overlay !== undefined) for (const entry of overlay.values()) adoptEntry(node, entry, loose);
-      const produced = fork.produced[order];
-      if (produced !== undefined) adoptProduced(node, produced);
       const failed = fork.failed[order];
       if (failed !== undefined) adoptFailed(node, failed);
     }
@@ -111,16 +117,12 @@ export class Kernel implements World {
 function adoptEntry(node: Node, entry: Entry, loose: Cell[]): void {
   const { cell, reads } = entry;
   adoptValue(entry);
-  if (reads !== undefined) adoptEdges(cell, reads, loose);
+  if (reads !== undefined) {
+    cell.leans = entry.leans;
+    adoptEdges(cell, reads, loose);
+  }
   if (!cell.held) node.cells.delete(cell.key);
   else if (entry.fresh) node.cells.set(cell.key, cell);
-}
-
-function adoptProduced(node: Node, produced: ReadonlyMap<string, Names>): void {
-  for (const [key, names] of produced) {
-    if (typeof names === 'object' && names.length === 0) node.produced.delete(key);
-    else node.produced.set(key, names);
-  }
 }
 
 function adoptFailed(node: Node, failed: ReadonlyMap<string, Error | undefined>): void {

@@ -2,16 +2,22 @@ import { InvariantError } from '../lib/errors.ts';
 import type { Collection } from './collection.ts';
 
 /**
- * A key of a collection with its value and its edges. The kernel holds one for each key that has a value, has read
- * something or was read by something, absent as it may be; what has none of the three is deleted.
+ * A key of a collection with its value and its edges. The kernel holds one for each key that has a value, has an edge
+ * to what it read or was read by something, absent as it may be; what has none of the three is deleted.
  */
 export class Cell {
   readonly key: string;
   readonly of: Node;
   /** A row, or the `MemberSet` of an index key; undefined where absent. */
   value: unknown = undefined;
+  /** All that it read, but for what is said by `leans`. */
   reads: readonly Cell[] = noCells;
   readers: Readers = undefined;
+  /**
+   * Whether it read its source under its own key, as nearly all do. That makes no edge: a source tells its dependents
+   * anyway. So a derivation that found nothing to say, and looked at its source only, needs no cell at all.
+   */
+  leans = false;
   /** Number of the last computation that read this, so that one computation records an edge once. */
   seen = 0;
 
@@ -22,6 +28,11 @@ export class Cell {
 
   get held(): boolean {
     return this.value !== undefined || this.readers !== undefined || this.reads.length > 0;
+  }
+
+  /** Whether nothing is known of its last computation: it has to be asked again whenever its source changes. */
+  get isBlank(): boolean {
+    return this.value === undefined && this.reads.length === 0;
   }
 }
 
@@ -73,9 +84,6 @@ function extended(readers: readonly Cell[], reader: Cell): readonly Cell[] {
   return longer;
 }
 
-/** A list of names as it is kept: most have just one, and an array for it would be twice as large as the string. */
-export type Names = string | readonly string[];
-
 type Compute = (read: never, key: string) => unknown;
 type KeysOf = (row: never, key: string) => Iterable<string>;
 type Same = (before: never, after: never) => boolean;
@@ -102,8 +110,6 @@ export function nodeOf(base: Base, collection: Collection): Node {
 export class Node {
   readonly base: Base;
   readonly cells = new Map<string, Cell>();
-  /** Of an index: the keys that each source row stands under, where there are any. */
-  readonly produced = new Map<string, Names>();
   /** What threw, by key. */
   readonly failures = new Map<string, Error>();
   /** Declared with this one as their source. */
@@ -112,7 +118,7 @@ export class Node {
   readonly name: string;
   /** Place in `base.nodes`. */
   readonly order: number;
-  /** What its keys come from; keys are unique over all of them. */
+  /** What its keys come from. Of an index, keys are unique over all of them. */
   readonly sources: readonly Node[];
   readonly compute: (read: unknown, key: string) => unknown;
   readonly keysOf: (row: unknown, key: string) => Iterable<string>;

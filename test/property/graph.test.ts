@@ -23,9 +23,10 @@ import { createWorld, keyOf, type World } from '../support/world.ts';
  * incremental.test.ts.
  */
 
-/** Counts the calls of derivations and indexes by collection and key. */
+/** Counts the calls of derivations by collection and key, of indexes by row too: they are asked of the former one again. */
 class CountingKernel extends Kernel {
   readonly calls = new Map<string, number>();
+  readonly #rows = new Map<unknown, number>();
 
   override derive<R>(
     name: string,
@@ -46,7 +47,8 @@ class CountingKernel extends Kernel {
     keysOf: (row: R, key: string) => Iterable<string>,
   ): Index {
     const counted = (row: R, key: string) => {
-      this.#count(name, key);
+      if (!this.#rows.has(row)) this.#rows.set(row, this.#rows.size);
+      this.#count(name, `${key}, row ${this.#rows.get(row)}`);
       return keysOf(row, key);
     };
     return super.index(name, source, counted);

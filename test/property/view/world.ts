@@ -47,8 +47,8 @@ function equalJson(before: unknown, after: unknown): boolean {
 
 export type SmallWorld = ReturnType<typeof smallWorld>;
 
-/** `onCompute` hears of every call of a derivation or of an index, with collection and key. */
-export function smallWorld(onCompute: (collection: string, key: string) => void = () => {}) {
+/** `onCompute` hears of every call of a derivation or of an index, with collection and key, of an index with the row. */
+export function smallWorld(onCompute: (collection: string, key: string, row?: unknown) => void = () => {}) {
   const kernel = new Kernel();
   const heard = <R>(name: string, compute: (read: Read, key: string) => R) => {
     return (read: Read, key: string): R => {
@@ -64,7 +64,7 @@ export function smallWorld(onCompute: (collection: string, key: string) => void 
   ) => kernel.derive<R>(name, source, heard(name, compute), { same });
   const keysOf = <R>(name: string, keys: (row: R) => Iterable<string>) => {
     return (row: R, key: string): Iterable<string> => {
-      onCompute(name, key);
+      onCompute(name, key, row);
       return keys(row);
     };
   };

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvariantError } from '../../../src/lib/errors.ts';
 import { type Fork, type Index, Kernel, type Read, type World } from '../../../src/view/index.ts';
-import type { Node } from '../../../src/view/node.ts';
 
 interface Person {
   readonly town: string;
@@ -184,22 +183,100 @@ describe('what an index tells about a change', () => {
   });
 });
 
-describe('what the kernel keeps for an index', () => {
-  it('is nothing for a row that is gone or stands under no key', () => {
-    const { kernel, people, hobbies } = town();
-    // A handle is the node behind it.
-    const kept = () => [...(hobbies as unknown as Node).produced.keys()];
+describe('a grouping', () => {
+  const build = () => {
+    const kernel = new Kernel();
+    const people = kernel.table<Person>('people');
+    const hobbies = kernel.index('hobbies', people, (row) => row.hobbies);
+    const initials = kernel.grouping('initials', hobbies, (key) => [key.slice(0, 1)]);
+    const count = kernel.derive('count', initials, (read, key) => read(initials, key).size);
     commit(kernel, (fork) => {
-      fork.put(people, 'ann', ann);
+      fork.put(people, 'ann', { ...ann, hobbies: ['chess', 'go', 'golf'] });
       fork.put(people, 'bob', bob);
-      fork.put(people, 'cy', { town: 'Ulm', hobbies: [] });
     });
-    expect(kept()).toEqual(['ann', 'bob']);
-    commit(kernel, (fork) => {
-      fork.put(people, 'ann', { ...ann, hobbies: [] });
-      fork.remove(people, 'bob');
+    return { kernel, people, initials, count };
+  };
+
+  it('holds the keys of an index, each once', () => {
+    const { kernel, initials } = build();
+    expect(members(kernel, initials)).toEqual({ c: ['chess'], g: ['go', 'golf'] });
+  });
+
+  it('is asked when a key of the index comes or goes, and not when its members change', () => {
+    const { kernel, people, initials, count } = build();
+    const fork = kernel.fork();
+    fork.put(people, 'ann', { ...ann, hobbies: ['chess', 'golf'] });
+    fork.settleNow();
+    expect(fork.computed.get('initials')).toBeUndefined();
+    fork.remove(people, 'bob');
+    fork.settleNow();
+    expect(fork.computed.get('initials')).toBe(1);
+    kernel.adopt(fork);
+    expect([members(kernel, initials), kernel.get(count, 'g')]).toEqual([{ c: ['chess'], g: ['golf'] }, 1]);
+    commit(kernel, (last) => last.remove(people, 'ann'));
+    expect([members(kernel, initials), kernel.cells]).toEqual([{}, 0]);
+  });
+});
+
+describe('a derivation over sources that have keys in common', () => {
+  it('has a row as long as one of them has the key, and follows both', () => {
+    const kernel = new Kernel();
+    const wishes = kernel.table<number>('wishes');
+    const orders = kernel.table<number>('orders');
+    const best = kernel.derive('best', [wishes, orders], (read, key) => read(orders, key) ?? read(wishes, key));
+    const steps: [(fork: Fork) => void, number | undefined][] = [
+      [(fork) => fork.put(wishes, 'a', 1), 1],
+      [(fork) => fork.put(orders, 'a', 2), 2],
+      [(fork) => fork.put(wishes, 'a', 3), 2],
+      [(fork) => fork.put(orders, 'a', 4), 4],
+      [(fork) => fork.remove(orders, 'a'), 3],
+      [(fork) => fork.remove(wishes, 'a'), undefined],
+    ];
+    for (const [change, want] of steps) {
+      commit(kernel, change);
+      expect(kernel.get(best, 'a')).toBe(want);
+    }
+    expect(kernel.cells).toBe(0);
+  });
+});
+
+describe('a derivation that finds nothing to say', () => {
+  const build = () => {
+    const kernel = new Kernel();
+    const numbers = kernel.table<number>('numbers');
+    const limit = kernel.table<number>('limit');
+    const large = kernel.derive('large', numbers, (read, key) => {
+      const number = read(numbers, key) ?? 0;
+      return number > 10 ? number : undefined;
     });
-    expect(kept()).toEqual([]);
+    // What another one has read of it makes a cell that knows nothing of its last computation.
+    const label = kernel.derive('label', limit, (read, key) => `${read(large, key) ?? 'small'}`);
+    return { kernel, numbers, limit, large, label };
+  };
+
+  it('keeps no cell for what it saw of its source, and is asked again when that changes', () => {
+    const { kernel, numbers, large } = build();
+    commit(kernel, (fork) => fork.put(numbers, 'a', 1));
+    expect(kernel.cells).toBe(1);
+    commit(kernel, (fork) => fork.put(numbers, 'a', 11));
+    expect([kernel.get(large, 'a'), kernel.cells]).toEqual([11, 2]);
+    commit(kernel, (fork) => fork.put(numbers, 'a', 2));
+    expect([kernel.get(large, 'a'), kernel.cells]).toEqual([undefined, 1]);
+  });
+
+  it('is asked again also where others have read that it is absent', () => {
+    const { kernel, numbers, limit, label } = build();
+    commit(kernel, (fork) => fork.put(numbers, 'a', 1));
+    commit(kernel, (fork) => fork.put(limit, 'a', 1));
+    expect(kernel.get(label, 'a')).toBe('small');
+    commit(kernel, (fork) => fork.put(numbers, 'a', 12));
+    expect(kernel.get(label, 'a')).toBe('12');
+    const fork = kernel.fork();
+    fork.put(numbers, 'a', 1);
+    fork.settleNow();
+    fork.put(numbers, 'a', 13);
+    fork.settleNow();
+    expect(fork.get(label, 'a')).toBe('13');
   });
 });
 
