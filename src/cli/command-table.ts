@@ -93,6 +93,18 @@ export const clientCommands: readonly ClientEntry[] = [
     load: () => import('./commands/proxies.ts'),
   },
   {
+    name: 'explain',
+    group: 'Fleet',
+    summary: 'say where each part of a virtual service comes from, who has it, and why it is not up',
+    load: () => import('./commands/explain.ts'),
+  },
+  {
+    name: 'config',
+    group: 'Fleet',
+    summary: 'print the configuration of a proxy, or compare two',
+    load: () => import('./commands/config.ts'),
+  },
+  {
     name: 'status',
     group: 'Fleet',
     summary: 'show in short how the server, the proxies and the objects are',

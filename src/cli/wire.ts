@@ -98,3 +98,63 @@ export interface WireResource {
   readonly type: string;
   readonly name: string;
 }
+
+/** One resource of a proxy (`GET /v1/proxies/{node}/config`). */
+export interface WireProxyResource {
+  readonly type: string;
+  readonly name: string;
+  readonly state: string;
+  readonly content?: unknown;
+}
+
+export interface WireProxyConfig {
+  readonly items: readonly WireProxyResource[];
+}
+
+/** `GET …/virtual-services/{name}/explain`. */
+export interface WireExplanation {
+  readonly service: string;
+  readonly generation: number;
+  readonly servedGeneration?: number;
+  readonly fleet: { readonly name: string; readonly exists: boolean; readonly why: string; readonly proxies: number };
+  readonly problems: readonly { readonly condition: string; readonly reason: string; readonly message: string }[];
+  readonly sockets: readonly {
+    readonly address: string;
+    readonly port: number;
+    readonly served: boolean;
+    readonly owner?: string;
+    readonly listener?: string;
+    readonly chains: readonly {
+      readonly listeners: readonly string[];
+      readonly goesTo: string;
+      readonly certificates: readonly string[];
+    }[];
+  }[];
+  readonly hosts: readonly {
+    readonly listener: string;
+    readonly host: string;
+    readonly owner?: string;
+    readonly rules: readonly {
+      readonly from: string;
+      readonly rule: string;
+      readonly match: string;
+      readonly action: string;
+    }[];
+    readonly otherwise: string;
+  }[];
+  readonly resources: readonly {
+    readonly type: string;
+    readonly name: string;
+    readonly proxies: {
+      readonly acknowledged: number;
+      readonly of: number;
+      readonly waitingFor: readonly string[];
+      readonly rejectedBy: readonly { readonly node: string; readonly message: string }[];
+    };
+  }[];
+}
+
+/** `type.googleapis.com/envoy.config.cluster.v3.Cluster` as people say it. */
+export function shortType(type: string): string {
+  return type.replace(/^.*[./]/, '');
+}

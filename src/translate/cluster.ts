@@ -30,7 +30,9 @@ export function cluster(name: string, pool: PoolRow): Cluster {
     ...(discovery === 'eds' ? byEds : byDns(name, pool)),
     ...loadBalancing(spec),
     // When too few members are up, no traffic goes to those that are down.
-    commonLbConfig: { healthyPanicThreshold: { value: 0 } },
+    // Envoy holds changes of health and weight back for a second unless told not to: a member that fails goes on being
+    // used, and one that is added waits.
+    commonLbConfig: { healthyPanicThreshold: { value: 0 }, updateMergeWindow: durationFromMs(0) },
     // A removed member gets no new request, however well it answers its checks.
     ignoreHealthOnHostRemoval: true,
     circuitBreakers: circuitBreakers(spec.limits),

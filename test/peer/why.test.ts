@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { certificate, keyFragments } from '../support/api.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
+import { runHere } from '../support/command-line.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { startFairway, type TestFairway } from '../support/fairway.ts';
 import { freePort } from '../support/ports.ts';
@@ -188,4 +189,52 @@ test('the explanation says why a service is not up', async () => {
   ]);
   expect(body.sockets).toEqual([expect.objectContaining({ port, served: false, owner: 'default/shop' })]);
   expect((await fairway.call('GET', '/v1/scopes/default/virtual-services/nobody/explain')).status).toBe(404);
+});
+
+const fairwayCli = (...args: string[]) => runHere(args, { env: { FAIRWAY_SERVER: fairway.url } });
+
+test('fairway explain is to be read from top to bottom', async () => {
+  const { code, out } = await fairwayCli('explain', 'vs', 'shop');
+  expect(code).toBe(0);
+  const lines = out.split('\n').map((line) => line.trim());
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'VirtualService default/shop',
+      'fleet edge: 1 connected; spec.fleet names it',
+      `all addresses, port ${port}: Envoy listener default/shop/any:${port}`,
+      'exact /a → respond 204  Route default/more, rule exact',
+      `RouteConfiguration default/shop:${port}: 1 of 1 proxies have it`,
+    ]),
+  );
+  const late = await fairwayCli('explain', 'vs/late');
+  expect(late.out).toContain('Accepted ListenerConflict: port');
+  expect(late.out).toContain('not served; default/shop has it');
+  expect(await fairwayCli('explain', 'pool', 'web')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('fairway explain vs shop'),
+  });
+});
+
+test('fairway config diff finds nothing between a proxy and its own dump, and what differs between two', async () => {
+  const admin = `http://${envoy.adminAddress}`;
+  const same = await fairwayCli('config', 'diff', 'lb-1', '--dump', admin);
+  expect(same).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/No difference in \d\d? resources/) });
+  const other = await startEnvoy({ xdsPort: fairway.xdsPort, fleet: 'nobody', node: 'lb-2' });
+  try {
+    await until('the other proxy', async () => (await fairway.call('GET', '/v1/proxies/lb-2')).status === 200);
+    const different = await fairwayCli('config', 'diff', 'lb-1', 'lb-2');
+    expect(different.code).toBe(1);
+    expect(different.out).toContain('Cluster default/web');
+  } finally {
+    await other.stop();
+  }
+  expect((await fairwayCli('config', 'diff', 'lb-1')).code).toBe(2);
+  expect((await fairwayCli('config', 'diff', 'lb-1', '--dump', 'http://127.0.0.1:1')).code).toBe(3);
+});
+
+test('fairway config dump prints one type', async () => {
+  const { code, out } = await fairwayCli('config', 'dump', 'lb-1', '--type', 'Cluster');
+  expect(code).toBe(0);
+  expect(out).toContain('name: default/web');
+  expect(out).not.toContain('RouteConfiguration');
 });

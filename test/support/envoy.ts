@@ -8,6 +8,8 @@ import { until } from './until.ts';
 
 /** A real Envoy, started with the bootstrap that Fairway gives to its proxies. */
 export interface RunningEnvoy {
+  /** `127.0.0.1:port` of the admin interface. */
+  readonly adminAddress: string;
   /** What the admin interface answers: `/stats?filter=…`, `/config_dump`. */
   admin(path: string): Promise<string>;
   /** A counter or gauge; 0 while it is not there. */
@@ -71,6 +73,7 @@ export async function startEnvoy({ node, fleet, xdsPort, drainSeconds = 1 }: Env
   if (address === true) throw new Error(`Envoy ended: ${log}`);
   const admin = async (path: string): Promise<string> => (await fetch(`http://${address}${path}`)).text();
   return {
+    adminAddress: address,
     admin,
     async stat(name) {
       const text = await admin(`/stats?filter=^${name.replaceAll('.', '\\.')}$`);

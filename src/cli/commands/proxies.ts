@@ -5,7 +5,7 @@ import { type Column, renderTable } from '../output/table.ts';
 import { formatAge, printable } from '../output/text.ts';
 import { examples } from '../selection.ts';
 import type { Session } from '../session.ts';
-import type { WireProxy, WireProxyType } from '../wire.ts';
+import { shortType, type WireProxy, type WireProxyType } from '../wire.ts';
 
 interface Options {
   readonly output: 'table' | 'wide' | 'yaml' | 'json';
@@ -109,9 +109,4 @@ function detail({ io, paint }: Session, proxy: WireProxy): void {
 
 function atRevision(revision: number | undefined): string {
   return revision === undefined ? '-' : `at ${revision}`;
-}
-
-/** `type.googleapis.com/envoy.config.cluster.v3.Cluster` as people say it. */
-function shortType(type: string): string {
-  return type.replace(/^.*[./]/, '');
 }
