@@ -16,6 +16,7 @@ export {
   createDeltaClient,
   type DeltaClient,
 } from './client.ts';
+export { answerClientStatus } from './client-status.ts';
 export type { Delivery, Fleet, ResourceVersions, StreamStatus, TypeStatus } from './fleet.ts';
 export type { Conviction, Form } from './forms.ts';
 export { createHub, type Hub, type HubOptions, type HubStream, type StreamOptions, type Work } from './hub.ts';

@@ -1,14 +1,12 @@
-/** The methods of Envoy's AggregatedDiscoveryService with bytes for messages: encoding is the business of `xds`. */
+/** The methods that are served, with bytes for messages: encoding is the business of `xds`. */
 import type { MethodDefinition } from '@grpc/grpc-js';
 
-const service = '/envoy.service.discovery.v3.AggregatedDiscoveryService';
-
-function passThrough(path: string): MethodDefinition<Buffer, Buffer> {
+function passThrough(path: string, streams: boolean): MethodDefinition<Buffer, Buffer> {
   const same = (bytes: Buffer): Buffer => bytes;
   return {
-    path: `${service}/${path}`,
-    requestStream: true,
-    responseStream: true,
+    path,
+    requestStream: streams,
+    responseStream: streams,
     requestSerialize: same,
     requestDeserialize: same,
     responseSerialize: same,
@@ -16,7 +14,15 @@ function passThrough(path: string): MethodDefinition<Buffer, Buffer> {
   };
 }
 
+const discovery = '/envoy.service.discovery.v3.AggregatedDiscoveryService';
+const status = '/envoy.service.status.v3.ClientStatusDiscoveryService';
+
 export const adsMethods = {
-  DeltaAggregatedResources: passThrough('DeltaAggregatedResources'),
-  StreamAggregatedResources: passThrough('StreamAggregatedResources'),
+  DeltaAggregatedResources: passThrough(`${discovery}/DeltaAggregatedResources`, true),
+  StreamAggregatedResources: passThrough(`${discovery}/StreamAggregatedResources`, true),
+};
+
+export const csdsMethods = {
+  FetchClientStatus: passThrough(`${status}/FetchClientStatus`, false),
+  StreamClientStatus: passThrough(`${status}/StreamClientStatus`, true),
 };

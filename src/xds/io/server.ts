@@ -14,8 +14,9 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Hub, HubStream, Progress, Protocol } from '../index.ts';
 import { channelOptions } from './channel-options.ts';
+import { clientStatusService } from './client-status.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { adsMethods } from './methods.ts';
+import { adsMethods, csdsMethods } from './methods.ts';
 
 export interface XdsServerOptions {
   readonly hub: Hub;
@@ -132,6 +133,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     DeltaAggregatedResources: (call: Call) => accept(call, 'delta'),
     StreamAggregatedResources: (call: Call) => accept(call, 'sotw'),
   });
+  server.addService(csdsMethods, { ...clientStatusService(hub) });
   const credentials = options.credentials ?? ServerCredentials.createInsecure();
   const port = await bind(server, options.listen, credentials);
   hub.onWork(() => {
