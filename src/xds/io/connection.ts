@@ -1,7 +1,7 @@
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { type Frame, type Hub, type HubStream, joinFrame, type Protocol, type StreamError } from '../index.ts';
+import { type Frame, type Hub, type HubStream, joinFrame, type StreamError, type StreamOptions } from '../index.ts';
 
 type Call = ServerDuplexStream<Buffer, Buffer>;
 
@@ -18,7 +18,7 @@ export interface Connection {
 export interface ConnectionOptions {
   readonly hub: Hub;
   readonly call: Call;
-  readonly protocol: Protocol;
+  readonly open: StreamOptions;
   readonly log: Logger;
   readonly clock: Clock;
   readonly onClosed: (connection: Connection) => void;
@@ -38,9 +38,9 @@ const codes: Record<StreamError['reason'], status> = {
 };
 
 /** Joins a call to the hub: bytes one way, frames the other, until either end closes. */
-export function createConnection({ hub, call, protocol, log, clock, onClosed }: ConnectionOptions): Connection {
+export function createConnection({ hub, call, open, log, clock, onClosed }: ConnectionOptions): Connection {
   const peer = call.getPeer();
-  const stream = hub.open(peer, clock(), { protocol });
+  const stream = hub.open(peer, clock(), open);
   let outstandingBytes = 0;
   let ended = false;
   let closed = false;

@@ -32,11 +32,20 @@ export interface XdsServerOptions {
   readonly onProgress?: (progress: readonly Progress[]) => void;
   /** Streams end at a random age in this range, so that proxies spread anew over the controllers. Default 10–12 h. */
   readonly maxStreamAgeMs?: { readonly from: number; readonly to: number };
+  /** All that the streams hold is compared with the table at random intervals in this range. Default 45–75 min. */
+  readonly compareEveryMs?: { readonly from: number; readonly to: number };
+  /** When given, a stream is sent nothing until it is trusted (`HubStream.setTrust`). */
+  readonly trust?: {
+    readonly opened: (stream: HubStream) => void;
+    readonly closed: (stream: HubStream) => void;
+  };
 }
 
 export interface XdsServer {
   readonly port: number;
   readonly connections: number;
+  /** Ends a stream so that its client tries another controller. */
+  sendElsewhere(stream: HubStream, words: string): void;
   /** Accepts no more, ends every stream with `UNAVAILABLE`, and after the grace whatever is left. */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
@@ -47,6 +56,7 @@ type Call = ServerDuplexStream<Buffer, Buffer>;
 const sliceMs = 4;
 const hourMs = 3_600_000;
 const defaultAge = { from: 10 * hourMs, to: 12 * hourMs };
+const defaultCompare = { from: 0.75 * hourMs, to: 1.25 * hourMs };
 const defaultGraceMs = 2_000;
 /** setTimeout fires at once for longer delays. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -54,12 +64,23 @@ const maxTimerMs = 2 ** 31 - 1;
 export async function startServer(options: XdsServerOptions): Promise<XdsServer> {
   const { hub, log, clock } = options;
   const age = options.maxStreamAgeMs ?? defaultAge;
+  const compareEvery = options.compareEveryMs ?? defaultCompare;
+  const between = ({ from, to }: { from: number; to: number }): number => from + (to - from) * options.random();
   const connections = new Map<HubStream, Connection>();
   const ages = new Map<Connection, NodeJS.Timeout>();
   let closing = false;
   let turn: NodeJS.Immediate | undefined;
   let timer: NodeJS.Timeout | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
+  let comparing: NodeJS.Timeout;
+
+  function compareLater(): void {
+    comparing = setTimeout(() => {
+      hub.compareAll();
+      compareLater();
+    }, between(compareEvery));
+    comparing.unref();
+  }
 
   function work(): void {
     turn = undefined;
@@ -106,23 +127,22 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     const connection = createConnection({
       hub,
       call,
-      protocol,
+      open: { protocol, trust: options.trust === undefined ? 'complete' : 'nothing' },
       log,
       clock,
       onClosed: (closed) => {
         connections.delete(closed.stream);
         clearTimeout(ages.get(closed));
         ages.delete(closed);
+        options.trust?.closed(closed.stream);
         log.debug({ event: 'stream-closed', streamId: closed.stream.id });
         report();
       },
     });
     connections.set(connection.stream, connection);
-    const maxAgeMs = age.from + (age.to - age.from) * options.random();
-    ages.set(
-      connection,
-      setTimeout(() => connection.end(status.UNAVAILABLE, 'the stream is old: open another one'), maxAgeMs),
-    );
+    const tooOld = (): void => connection.end(status.UNAVAILABLE, 'the stream is old: open another one');
+    ages.set(connection, setTimeout(tooOld, between(age)));
+    options.trust?.opened(connection.stream);
     log.debug({ event: 'stream-opened', streamId: connection.stream.id, peer: call.getPeer() });
   }
 
@@ -139,12 +159,16 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
   hub.onWork(() => {
     turn ??= setImmediate(work);
   });
+  compareLater();
   log.info({ event: 'xds-listening', host: options.listen.host, port });
 
   return {
     port,
     get connections() {
       return connections.size;
+    },
+    sendElsewhere(stream, words) {
+      connections.get(stream)?.end(status.RESOURCE_EXHAUSTED, words);
     },
     async close({ graceMs = defaultGraceMs } = {}) {
       closing = true;
@@ -156,6 +180,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       await stopped;
       clearTimeout(forced);
       clearTimeout(timer);
+      clearTimeout(comparing);
       for (const timeout of ages.values()) clearTimeout(timeout);
       if (turn !== undefined) clearImmediate(turn);
       hub.onWork(() => {});
