@@ -27,6 +27,7 @@ import type { RawPatch } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
 import { createHub } from '../xds/index.ts';
 import { createXdsServer } from '../xds/io/index.ts';
+import { createCatchUp } from './catch-up.ts';
 import { createCommits } from './commits.ts';
 import { createDeliveries } from './deliveries.ts';
 import { prepareStore } from './first-start.ts';
@@ -164,6 +165,13 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
     const xdsListen = listenOn(config.xdsListen);
     const xdsLog = log.child({ room: 'xds' });
+    const catchUp = createCatchUp({
+      head: () => store.head(),
+      reached: (revision, limits) => mirror.reached(revision, limits),
+      sendElsewhere: (stream) => xds.sendElsewhere(stream, 'this controller lags behind the store: try another one'),
+      log: xdsLog,
+      random: Math.random,
+    });
     const xds = await createXdsServer({
       hub,
       log: xdsLog,
@@ -171,7 +179,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       clock: now,
       random: Math.random,
       onProgress: feed,
+      trust: { opened: (stream) => catchUp.add(stream), closed: (stream) => catchUp.remove(stream) },
     });
+    closers.push(async () => catchUp.close());
     const xdsAddress = joinHostPort(xdsListen.host, xds.port);
     closers.push(() => xds.close());
     const sweeping = setInterval(() => {
