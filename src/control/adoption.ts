@@ -1,7 +1,7 @@
 import { type FairwayObject, type Kind, type ObjectKey, parseObjectKey } from '../model/index.ts';
 import type { Translation } from '../translate/index.ts';
 import type { Fork } from '../view/index.ts';
-import type { Commit, Resource } from '../xds/index.ts';
+import type { Commit, Part, Resource } from '../xds/index.ts';
 
 /** One change of an object, or of its stored transitions, at a revision of the store. */
 export interface ObjectChange {
@@ -23,11 +23,13 @@ export interface Adoption {
   readonly commit: Commit;
   /** Objects whose conditions may be others now. */
   readonly touched: ReadonlySet<ObjectKey>;
+  /** Keys of rejections whose records are gone. */
+  readonly over: readonly string[];
   /** The first complete build. */
   readonly first: boolean;
 }
 
-/** The changes of a settled fork's outputs as xds takes them, with the units whose resources changed. */
+/** The changes of a settled fork's outputs as xds takes them, with the units whose part in a resource changed. */
 export function commitOf(
   fork: Fork,
   translation: Translation,
@@ -40,8 +42,7 @@ export function commitOf(
     for (const { before, after } of fork.changes(output)) {
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) removals.push({ type: before.type, name: before.name });
-      for (const part of after?.parts ?? []) units.add(part.unit);
-      for (const part of before?.parts ?? []) units.add(part.unit);
+      for (const unit of changedUnits(before, after)) units.add(unit);
     }
   }
   const audiences = fork.changes(translation.audiences).flatMap(({ before, after }) => {
@@ -49,6 +50,21 @@ export function commitOf(
     return before === undefined ? [] : [{ subject: before.subject, audiences: [] }];
   });
   return { commit: { revision, puts, removals, audiences }, units };
+}
+
+/** Of a table with thousands of Routes, those whose rules changed; all of them where it is not for their sake. */
+function changedUnits(before: Resource | undefined, after: Resource | undefined): ReadonlySet<ObjectKey> {
+  const all = new Set([...(before?.parts ?? []), ...(after?.parts ?? [])].map(({ unit }) => unit));
+  if (before === undefined || after === undefined || before.audience !== after.audience) return all;
+  const same = new Set(before.parts.map(partKey));
+  const changed = new Set(after.parts.filter((part) => !same.has(partKey(part))).map(({ unit }) => unit));
+  const present = new Set(after.parts.map(({ unit }) => unit));
+  for (const { unit } of before.parts) if (!present.has(unit)) changed.add(unit);
+  return changed.size > 0 ? changed : all;
+}
+
+function partKey({ unit, generation, hash }: Part): string {
+  return `${unit} ${generation} ${hash}`;
 }
 
 export function kindOf(key: ObjectKey): Kind {

@@ -11,8 +11,8 @@
 export type { Adoption, ObjectChange } from './adoption.ts';
 export { type Changes, createChanges } from './changes.ts';
 export { createMirror, type Mirror, type MirrorOptions } from './mirror.ts';
-export { createPinner, type Pinner } from './pins.ts';
+export { createPinner, type Pinner, type PinnerOptions } from './pins.ts';
 export { type Preview, preview, type Removal, type Write } from './preview.ts';
 export type { Records } from './records.ts';
-export { createTransitionWriter, objectOf, type TransitionWriter } from './transitions.ts';
-export { createWorld, type World } from './world.ts';
+export { createTransitionWriter, type TransitionWriter, type TransitionWriterOptions } from './transitions.ts';
+export { createWorld, objectOf, type World } from './world.ts';

@@ -1,16 +1,16 @@
-import type { Pin } from '../graph/index.ts';
 import { batches } from '../lib/batches.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
-import { decodeStored, type FairwayObject, historyKey, type ObjectKey, objectKeyIn, storeKey } from '../model/index.ts';
-import type { PinRecord } from '../status/index.ts';
-import type { Entry, Store, WatchEvent } from '../store/store.ts';
+import type { ObjectKey } from '../model/index.ts';
+import type { Store, WatchEvent } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
-import type { Budget, Fork } from '../view/index.ts';
+import type { Budget } from '../view/index.ts';
 import { type Adoption, commitOf, kindOf, type ObjectChange } from './adoption.ts';
+import { merge, putObjects, putRecords, readPins, replace, type States } from './intake.ts';
 import { createQueue } from './queue.ts';
 import { createRecords, type Records } from './records.ts';
-import type { World } from './world.ts';
+import { createWaiting } from './waiting.ts';
+import { objectOf, type World } from './world.ts';
 
 /** The store's state as this controller's View has it. One per controller. */
 export interface Mirror {
@@ -36,13 +36,8 @@ export interface MirrorOptions {
   readonly log: Logger;
   /** Called in the same synchronous step as each adoption, in order. */
   readonly onAdopted: (adoption: Adoption) => void;
-  /** Waits before the store is read again after a failure. */
+  /** Waits before the store is read again after a failure; `attempt` counts those without progress, from 0. */
   readonly retry: (attempt: number, signal: AbortSignal) => Promise<void>;
-}
-
-interface Waiter {
-  readonly revision: number;
-  readonly resolve: () => void;
 }
 
 /** Events that may wait before the watch is held back: enough for a burst, bounded for a storm. */
@@ -51,154 +46,97 @@ const maxWaiting = 4096;
 /**
  * Follows the store: the events that wait are merged into one fork, which settles in slices and is adopted. The
  * first build is a fork like any other; nothing is answered before it.
+ *
+ *     list ──▶ adopt ──▶ watch ──▶ adopt, adopt, …
+ *               ▲          │
+ *     list ◀─ compacted ───┤       replaces what is held, in one step: never empty for a moment
+ *                          └─ failed: watch again from the revision reached
  */
 export function createMirror(options: MirrorOptions): Mirror {
-  const { world, store, log } = options;
+  const { world, store, log, budget } = options;
   const queue = createQueue();
   const records = createRecords();
+  const waiting = createWaiting();
   const closing = new AbortController();
-  const waiters = new Set<Waiter>();
+  const failures = createFailureLog(world, log);
   let revision = 0;
   let ready = false;
   let following: Promise<void> = Promise.resolve();
 
-  /** Entries that stand at keys now, or undefined for deleted ones, as of `at`. */
-  async function adopt(at: number, states: ReadonlyMap<string, Entry | undefined>, first: boolean): Promise<void> {
+  async function adopt(at: number, states: States): Promise<void> {
     const receivedAt = options.clock();
-    const goodSpecs = await readGoodSpecs(states);
+    const pins = await readPins(store, states, log);
     await queue.run(async () => {
       const fork = world.kernel.fork();
-      const changes: ObjectChange[] = [];
-      const touched = new Set<ObjectKey>();
-      for (const [key, entry] of states) {
-        const object = objectKeyIn('spec', key);
-        if (object !== undefined) putObject(fork, object, entry, at, changes);
-        else if (records.set(key, entry?.value)) touchRecord(key, entry, at, changes, touched);
-      }
-      for (const [key, pin] of goodSpecs) {
+      const changes = await putObjects(world, fork, states, { at, budget, log });
+      for (const [key, pin] of pins) {
         if (pin === undefined) fork.remove(world.graph.pins, key);
         else fork.put(world.graph.pins, key, pin);
       }
-      await fork.settle(options.budget);
+      await fork.settle(budget);
+      // From here on in one step: whoever reads sees the former world or this one.
       const { commit, units } = commitOf(fork, world.translation, at);
-      for (const unit of units) touched.add(unit);
+      const touched = new Set<ObjectKey>(units);
       for (const { key } of fork.changes(world.graph.verdicts)) touched.add(key);
       for (const { key } of changes) touched.add(key);
       world.kernel.adopt(fork);
-      revision = at;
-      ready = true;
-      for (const failure of world.kernel.failures()) {
-        log.error({
-          event: 'derivation_failed',
-          collection: failure.collection,
-          row: failure.key,
-          err: failure.error.cause ?? failure.error,
-        });
-      }
+      const { about, told, over } = putRecords(records, states);
+      for (const key of about) touched.add(key);
+      changes.push(...timesOf(told, changes, at));
       // Whoever resumes a watch within this step goes by revisions; a deletion counts with the last of the step.
       changes.sort((a, b) => a.revision - b.revision);
-      options.onAdopted({ revision: at, receivedAt, changes, commit, touched, first });
-      for (const waiter of waiters) if (waiter.revision <= at) waiter.resolve();
+      const first = !ready;
+      revision = at;
+      ready = true;
+      failures.look();
+      options.onAdopted({ revision: at, receivedAt, changes, commit, touched, over, first });
+      waiting.reached(at);
     });
   }
 
-  function putObject(fork: Fork, key: ObjectKey, entry: Entry | undefined, at: number, changes: ObjectChange[]): void {
-    const kind = kindOf(key);
-    const table = world.graph.objects[kind];
-    const last = fork.get(table, key);
-    if (entry === undefined) {
-      if (last === undefined) return;
-      fork.remove(table, key);
-      changes.push({ revision: at, kind, key, object: undefined, last });
-      return;
-    }
-    const object = decodeStored(entry);
-    if (last?.metadata.revision === object.metadata.revision) return;
-    fork.put(table, key, object);
-    changes.push({ revision: entry.modRevision, kind, key, object, ...(last === undefined ? {} : { last }) });
+  /** A new time of a condition is a change of its object for those who watch it, unless it changed itself. */
+  function timesOf(told: ReadonlySet<ObjectKey>, changes: readonly ObjectChange[], at: number): ObjectChange[] {
+    const changed = new Set(changes.map(({ key }) => key));
+    return [...told].flatMap((key) => {
+      const object = changed.has(key) ? undefined : objectOf({ world }, key);
+      return object === undefined ? [] : [{ revision: at, kind: kindOf(key), key, object, last: object }];
+    });
   }
 
-  /** A new transition is a change of its object for those who watch it: the status they see is another. */
-  function touchRecord(
-    key: string,
-    entry: Entry | undefined,
-    at: number,
-    changes: ObjectChange[],
-    touched: Set<ObjectKey>,
-  ): void {
-    const transition = objectKeyIn('transitions', key);
-    if (transition !== undefined && entry !== undefined) {
-      const kind = kindOf(transition);
-      const object: FairwayObject | undefined = world.kernel.get(world.graph.objects[kind], transition);
-      if (object !== undefined) changes.push({ revision: at, kind, key: transition, object, last: object });
-    }
-    const pinned = objectKeyIn('pin', key);
-    if (pinned !== undefined) touched.add(pinned);
-    const node = objectKeyIn('node', key);
-    if (node !== undefined) touched.add(`Node/${node}`);
-    const rejection = objectKeyIn('rejection', key);
-    if (rejection !== undefined)
-      for (const { unit } of records.rejections.get(rejection)?.suspects ?? []) touched.add(unit);
-  }
-
-  /** The pins among the states, with the spec of their good generation from history. */
-  async function readGoodSpecs(states: ReadonlyMap<string, Entry | undefined>) {
-    const pins = new Map<ObjectKey, Pin | undefined>();
-    for (const [key, entry] of states) {
-      const object = objectKeyIn('pin', key);
-      if (object === undefined) continue;
-      if (entry === undefined) {
-        pins.set(object, undefined);
-        continue;
-      }
-      const { uid, refused, good } = JSON.parse(entry.value) as PinRecord;
-      const kept = good === null ? undefined : await store.get(historyKey(object, good));
-      if (good !== null && kept === undefined)
-        log.warn({ event: 'pinned_generation_missing', object, generation: good });
-      const spec = kept === undefined ? undefined : decodeStored(kept).spec;
-      pins.set(object, {
-        uid,
-        refused,
-        good: spec === undefined || good === null ? undefined : { generation: good, spec },
-      });
-    }
-    return pins;
-  }
-
-  /** Everything that the store holds, and the deletion of all that this View has and the store has not. */
-  async function relist(first: boolean): Promise<void> {
+  async function list(): Promise<void> {
     const snapshot = await store.list('');
-    const states = new Map<string, Entry | undefined>();
-    if (!first) for (const key of heldKeys(world, records)) states.set(key, undefined);
-    for (const entry of snapshot.entries) states.set(entry.key, entry);
-    await adopt(snapshot.revision, states, first);
+    await adopt(snapshot.revision, replace(world, records, snapshot.entries));
   }
 
+  /** Follows the watch until it ends, which it does by failing or by `close`. */
   async function follow(): Promise<void> {
     const ended = new AbortController();
     const events = store.watch(revision, AbortSignal.any([closing.signal, ended.signal]));
     try {
       for await (const batch of batches(events, maxWaiting)) {
-        await adopt((batch.at(-1) as WatchEvent).revision, merge(batch), false);
+        await adopt((batch.at(-1) as WatchEvent).revision, merge(batch));
       }
     } finally {
       ended.abort();
     }
+    throw new FairwayError('StoreUnavailable', 'following the store: its watch has ended');
   }
 
-  /** Follows the store for ever: a watch that breaks is taken up again where it stopped, or listed anew. */
   async function followForEver(): Promise<void> {
-    for (let attempt = 0; !closing.signal.aborted; attempt += 1) {
+    let mustList = false;
+    for (let attempt = 0; ; attempt += 1) {
       const before = revision;
       try {
+        if (mustList) await list();
+        mustList = false;
         await follow();
       } catch (error) {
         if (closing.signal.aborted) return;
-        const compacted = error instanceof FairwayError && error.code === 'RevisionCompacted';
-        log.warn({ event: compacted ? 'watch_compacted' : 'watch_failed', err: error });
+        mustList ||= error instanceof FairwayError && error.code === 'RevisionCompacted';
+        log.warn({ event: mustList ? 'watch_compacted' : 'watch_failed', revision, err: error });
         if (revision > before) attempt = 0;
         await options.retry(attempt, closing.signal).catch(() => undefined);
-        if (compacted) await relist(false).catch((cause: unknown) => log.warn({ event: 'relist_failed', err: cause }));
+        if (closing.signal.aborted) return;
       }
     }
   }
@@ -212,62 +150,30 @@ export function createMirror(options: MirrorOptions): Mirror {
     get ready() {
       return ready;
     },
-    reached(wanted, { timeoutMs, signal }) {
-      if (revision >= wanted) return Promise.resolve();
-      return new Promise((resolve, reject) => {
-        const end = (): void => {
-          clearTimeout(timer);
-          waiters.delete(waiter);
-          signal?.removeEventListener('abort', aborted);
-        };
-        const waiter = {
-          revision: wanted,
-          resolve: () => {
-            end();
-            resolve();
-          },
-        };
-        const aborted = (): void => {
-          end();
-          reject(signal?.reason);
-        };
-        const timer = setTimeout(() => {
-          end();
-          reject(
-            new FairwayError('RevisionTimeout', `waiting for revision ${wanted}: this controller is at ${revision}`),
-          );
-        }, timeoutMs);
-        waiters.add(waiter);
-        if (signal?.aborted) aborted();
-        else signal?.addEventListener('abort', aborted, { once: true });
-      });
-    },
+    reached: (wanted, limits) => waiting.until(wanted, limits),
     exclusive: (task) => queue.run(task),
     async start() {
-      await relist(true);
+      await list();
       following = followForEver();
     },
     async close() {
       closing.abort();
       await following;
+      waiting.close();
     },
   };
 }
 
-/** The newest state of each key in a run of events. */
-function merge(events: readonly WatchEvent[]): Map<string, Entry | undefined> {
-  const states = new Map<string, Entry | undefined>();
-  for (const event of events) {
-    for (const key of event.deletes) states.set(key, undefined);
-    for (const entry of event.puts) states.set(entry.key, entry);
-  }
-  return states;
-}
-
-/** Store keys of everything in the View. */
-function* heldKeys({ kernel, graph }: World, records: Records): Iterable<string> {
-  for (const table of Object.values(graph.objects)) for (const key of kernel.keys(table)) yield storeKey('spec', key);
-  for (const key of records.pins.keys()) yield storeKey('pin', key);
-  for (const key of records.nodes.keys()) yield storeKey('node', key);
-  for (const key of records.rejections.keys()) yield storeKey('rejection', key);
+/** Tells what derivations threw, each failure once: a bug each, and confined to its row. */
+function createFailureLog({ kernel }: World, log: Logger): { look(): void } {
+  let known = new Set<Error>();
+  return {
+    look() {
+      const failures = kernel.failures();
+      for (const { collection, key: row, error } of failures) {
+        if (!known.has(error)) log.error({ event: 'derivation_failed', collection, row, err: error.cause ?? error });
+      }
+      known = new Set(failures.map(({ error }) => error));
+    },
+  };
 }

@@ -4,7 +4,7 @@ import type { PinRecord, Rejection } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Mirror } from './mirror.ts';
-import { objectOf } from './transitions.ts';
+import { objectOf } from './world.ts';
 
 /** Turns refusals into pins: which generation of a refused object goes on being served. The leader's alone. */
 export interface Pinner {
@@ -32,27 +32,32 @@ export function createPinner(options: PinnerOptions): Pinner {
   async function reconcile(): Promise<void> {
     const { pins, rejections } = mirror.records;
     if (pins.size === 0 && rejections.size === 0) return;
-    const puts: { key: string; value: string }[] = [];
-    const deletes: string[] = [];
     const wanted = wantedPins([...rejections.values()], pins, (key) => objectOf(mirror, key)?.metadata);
-    for (const [key, pin] of wanted) {
-      const present = pins.get(key);
-      if (present?.refused !== pin.refused || present.good !== pin.good || present.uid !== pin.uid) {
-        puts.push({ key: storeKey('pin', key), value: JSON.stringify(pin) });
-        log.warn({ event: 'object_pinned', object: key, refused: pin.refused, good: pin.good });
-      }
+    const changed = [...wanted].filter(([key, pin]) => !samePin(pins.get(key), pin));
+    const operations: Operation[] = changed.map(([key, pin]) => ({
+      put: { key: storeKey('pin', key), value: JSON.stringify(pin) },
+    }));
+    for (const key of pins.keys()) {
+      if (!wanted.has(key) && outgrown(key)) operations.push({ remove: storeKey('pin', key) });
     }
-    for (const key of pins.keys()) if (!wanted.has(key) && outgrown(key)) deletes.push(storeKey('pin', key));
-    for (const [key, rejection] of rejections) if (isOver(rejection)) deletes.push(storeKey('rejection', key));
-    const operations = [...puts.map((put) => ({ put })), ...deletes.map((remove) => ({ remove }))];
+    for (const [key, rejection] of rejections) {
+      if (isOver(rejection)) operations.push({ remove: storeKey('rejection', key) });
+    }
+    await write(operations);
+    for (const [object, { refused, good }] of changed) log.warn({ event: 'object_pinned', object, refused, good });
+  }
+
+  /** Resolves once the View has what was written, so that the next look begins from there. */
+  async function write(operations: readonly Operation[]): Promise<void> {
     for (let at = 0; at < operations.length; at += perCommit) {
       const some = operations.slice(at, at + perCommit);
-      await store.commit({
+      const outcome = await store.commit({
         id: options.newId(),
         checks: [],
-        puts: some.flatMap((operation) => ('put' in operation ? [operation.put] : [])),
-        deletes: some.flatMap((operation) => ('remove' in operation ? [operation.remove] : [])),
+        puts: some.flatMap(({ put }) => put ?? []),
+        deletes: some.flatMap(({ remove }) => remove ?? []),
       });
+      if (outcome.committed) await mirror.reached(outcome.revision, { timeoutMs: echoMs });
     }
   }
 
@@ -84,6 +89,18 @@ export function createPinner(options: PinnerOptions): Pinner {
 
 /** Operations in one commit, below the store's limit. */
 const perCommit = 100;
+
+/** So long a write may take to come back by the watch. */
+const echoMs = 10_000;
+
+interface Operation {
+  readonly put?: { readonly key: string; readonly value: string };
+  readonly remove?: string;
+}
+
+function samePin(a: PinRecord | undefined, b: PinRecord): boolean {
+  return a?.uid === b.uid && a.refused === b.refused && a.good === b.good;
+}
 
 /**
  * The pins that the refusals ask for: of each suspect that still stands in the generation that was refused. A

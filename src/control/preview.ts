@@ -1,9 +1,9 @@
-import { fleetsOfAudience, type Verdict } from '../graph/index.ts';
+import { allFleetsAudience, fleetsOfAudience, type Verdict } from '../graph/index.ts';
 import type { FairwayObject, ObjectKey } from '../model/index.ts';
 import { drains } from '../translate/index.ts';
 import type { Budget, Fork } from '../view/index.ts';
-import { type Commit, type Resource, typeUrls } from '../xds/index.ts';
-import { commitOf, kindOf } from './adoption.ts';
+import { type Resource, typeUrls } from '../xds/index.ts';
+import { kindOf } from './adoption.ts';
 import type { Mirror } from './mirror.ts';
 import type { World } from './world.ts';
 
@@ -25,14 +25,14 @@ export interface Preview {
     readonly before: readonly Verdict[];
     readonly after: readonly Verdict[];
   }[];
+  /** From where proxies stand: what moves from one fleet to another is added for one and removed for the other. */
   readonly resources: {
     readonly added: readonly Name[];
     readonly changed: readonly Name[];
     readonly removed: readonly Name[];
   };
-  /** Audiences of the resources that differ, and subjects whose audiences do. */
-  readonly audiences: ReadonlySet<string>;
-  readonly subjects: ReadonlySet<string>;
+  /** Whose proxies would be sent something. */
+  readonly fleets: ReadonlySet<string>;
   readonly drains: { readonly listeners: readonly string[]; readonly filterChains: readonly string[] };
   readonly removals: readonly Removal[];
   readonly exact: boolean;
@@ -63,80 +63,95 @@ export async function preview(mirror: Mirror, writes: readonly Write[], budget: 
 }
 
 function report(world: World, fork: Fork): Preview {
-  const { commit } = commitOf(fork, world.translation, 0);
-  const before = (name: Name): Resource | undefined => formerly(world, name);
-  const added: Name[] = [];
-  const changed: Name[] = [];
-  const audiences = new Set<string>();
-  for (const resource of commit.puts) {
-    const former = before(resource);
-    const { type, name } = resource;
-    if (former === undefined) added.push({ type, name });
-    else if (former.hash !== resource.hash || former.audience !== resource.audience) changed.push({ type, name });
-    else continue;
-    audiences.add(resource.audience);
-    if (former !== undefined) audiences.add(former.audience);
-  }
-  for (const removal of commit.removals) {
-    const former = before(removal);
-    if (former !== undefined) audiences.add(former.audience);
-  }
-  const exact = commit.puts.length + commit.removals.length <= maxListed;
-  const conditions = fork.changes(world.graph.verdicts).map(({ key, before: from, after: to }) => ({
+  const resources = resourceChanges(world, fork);
+  const conditions = fork.changes(world.graph.verdicts).map(({ key, before, after }) => ({
     key,
-    before: from?.conditions ?? [],
-    after: to?.conditions ?? [],
+    before: before?.conditions ?? [],
+    after: after?.conditions ?? [],
   }));
+  const exact = resources.length <= maxListed;
+  const listed = exact ? resources : [];
   return {
     conditions: conditions
-      .filter(({ before: from, after: to }) => JSON.stringify(from) !== JSON.stringify(to))
-      .sort(byKey),
-    resources: exact
-      ? { added: added.sort(byName), changed: changed.sort(byName), removed: [...commit.removals].sort(byName) }
-      : { added: [], changed: [], removed: [] },
-    audiences,
-    subjects: new Set(commit.audiences.map(({ subject }) => subject)),
-    drains: drainsOf(commit, before),
-    removals: removalsOf(world, commit),
+      .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after))
+      .sort((a, b) => compare(a.key, b.key)),
+    resources: {
+      added: namesOf(listed.filter(({ gained }) => gained.length > 0)),
+      changed: namesOf(listed.filter(({ edited }) => edited.length > 0)),
+      removed: namesOf(listed.filter(({ lost }) => lost.length > 0)),
+    },
+    fleets: new Set([
+      ...resources.flatMap(({ gained, edited, lost }) => [...gained, ...edited, ...lost]),
+      // What all fleets get, a new one gets too, and one that goes had.
+      ...fork.changes(world.graph.fleetAudiences).flatMap(({ key, before, after }) => (before && after ? [] : [key])),
+    ]),
+    drains: drainsOf(resources),
+    removals: removalsOf(world, resources),
     exact,
   };
 }
 
-function formerly({ kernel, translation }: World, { type, name }: Name): Resource | undefined {
-  for (const output of translation.outputs) {
-    const resource = kernel.get(output, name);
-    if (resource?.type === type) return resource;
-  }
-  return undefined;
+/** A resource that differs, and the fleets whose proxies notice. */
+interface ResourceChange extends Name {
+  readonly before: Resource | undefined;
+  readonly after: Resource | undefined;
+  readonly gained: readonly string[];
+  readonly edited: readonly string[];
+  readonly lost: readonly string[];
 }
 
-function drainsOf(commit: Commit, before: (name: Name) => Resource | undefined): Preview['drains'] {
-  const listeners: string[] = [];
-  const filterChains: string[] = [];
-  const add = (former: Resource | undefined, after: Resource | undefined): void => {
-    const drained = drains(former, after);
-    listeners.push(...drained.listeners);
-    filterChains.push(...drained.filterChains);
+function resourceChanges({ kernel, graph, translation }: World, fork: Fork): ResourceChange[] {
+  const fleetsBefore = [...kernel.keys(graph.fleetAudiences)];
+  const fleetsAfter = [...fork.keys(graph.fleetAudiences)];
+  return translation.outputs.flatMap((output) =>
+    fork.changes(output).flatMap(({ key: name, before, after }) => {
+      const type = (after ?? before)?.type ?? '';
+      const had = fleetsWith(before, fleetsBefore);
+      const has = fleetsWith(after, fleetsAfter);
+      const gained = has.filter((fleet) => !had.includes(fleet));
+      const lost = had.filter((fleet) => !has.includes(fleet));
+      const edited = before?.hash === after?.hash ? [] : has.filter((fleet) => had.includes(fleet));
+      // Made from another generation, and the same to everybody.
+      if (gained.length + lost.length + edited.length === 0) return [];
+      return [{ type, name, before, after, gained, edited, lost }];
+    }),
+  );
+}
+
+function fleetsWith(resource: Resource | undefined, all: readonly string[]): readonly string[] {
+  if (resource === undefined) return [];
+  return resource.audience === allFleetsAudience ? all : fleetsOfAudience(resource.audience);
+}
+
+function drainsOf(resources: readonly ResourceChange[]): Preview['drains'] {
+  const listeners = new Set<string>();
+  const filterChains = new Set<string>();
+  const add = (before: Resource | undefined, after: Resource | undefined): void => {
+    const drained = drains(before, after);
+    for (const name of drained.listeners) listeners.add(name);
+    for (const name of drained.filterChains) filterChains.add(name);
   };
-  for (const resource of commit.puts) if (resource.type === typeUrls.listener) add(before(resource), resource);
-  for (const removal of commit.removals) if (removal.type === typeUrls.listener) add(before(removal), undefined);
-  return { listeners: listeners.sort(), filterChains: filterChains.sort() };
+  for (const { type, before, after, edited, lost } of resources) {
+    if (type !== typeUrls.listener) continue;
+    if (edited.length > 0) add(before, after);
+    if (lost.length > 0) add(before, undefined);
+  }
+  return { listeners: [...listeners].sort(), filterChains: [...filterChains].sort() };
 }
 
 /** How much of each fleet would go. The totals are counted only where something goes. */
-function removalsOf(world: World, commit: Commit): Removal[] {
-  const lost = new Map<string, { listeners: number; clusters: number }>();
-  for (const removal of commit.removals) {
-    if (removal.type !== typeUrls.listener && removal.type !== typeUrls.cluster) continue;
-    const resource = formerly(world, removal);
-    for (const fleet of fleetsOfAudience(resource?.audience ?? '')) {
-      const count = lost.get(fleet) ?? { listeners: 0, clusters: 0 };
-      if (removal.type === typeUrls.listener) count.listeners += 1;
+function removalsOf(world: World, resources: readonly ResourceChange[]): Removal[] {
+  const counts = new Map<string, { listeners: number; clusters: number }>();
+  for (const { type, lost } of resources) {
+    if (type !== typeUrls.listener && type !== typeUrls.cluster) continue;
+    for (const fleet of lost) {
+      const count = counts.get(fleet) ?? { listeners: 0, clusters: 0 };
+      if (type === typeUrls.listener) count.listeners += 1;
       else count.clusters += 1;
-      lost.set(fleet, count);
+      counts.set(fleet, count);
     }
   }
-  return [...lost].sort().map(([fleet, { listeners, clusters }]) => ({
+  return [...counts].sort().map(([fleet, { listeners, clusters }]) => ({
     fleet,
     listeners: { removed: listeners, of: total(world, 'listeners', fleet) },
     clusters: { removed: clusters, of: total(world, 'clusters', fleet) },
@@ -151,12 +166,10 @@ function total({ kernel, translation }: World, output: 'listeners' | 'clusters',
   return count;
 }
 
-function byName(a: Name, b: Name): number {
-  return compare(a.type, b.type) || compare(a.name, b.name);
-}
-
-function byKey(a: { key: string }, b: { key: string }): number {
-  return compare(a.key, b.key);
+function namesOf(resources: readonly Name[]): Name[] {
+  return resources
+    .map(({ type, name }) => ({ type, name }))
+    .sort((a, b) => compare(a.type, b.type) || compare(a.name, b.name));
 }
 
 function compare(a: string, b: string): number {

@@ -1,4 +1,4 @@
-import { type ObjectKey, objectKeyIn } from '../model/index.ts';
+import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey } from '../model/index.ts';
 import type { NodeRecord, PinRecord, Rejection, Transition, TransitionRecord } from '../status/index.ts';
 
 /** The records of the store that no derivation reads: they matter for status and for what the leader does. */
@@ -7,9 +7,13 @@ export interface Records {
   readonly nodes: ReadonlyMap<string, NodeRecord>;
   /** By `rejectionKey`. */
   readonly rejections: ReadonlyMap<string, Rejection>;
+  readonly transitions: ReadonlyMap<ObjectKey, TransitionRecord>;
   /** Rejections laid at an object. */
   rejectionsOf(unit: ObjectKey): readonly Rejection[];
-  transitionsOf(key: ObjectKey): readonly Transition[];
+  /** Of the object with that uid; what is known of a former one of the same name does not count. */
+  transitionsOf(key: ObjectKey, uid: string): readonly Transition[];
+  /** Keys in the store of all that is held. */
+  keys(): Iterable<string>;
 }
 
 export interface RecordsWriter extends Records {
@@ -23,28 +27,36 @@ export function createRecords(): RecordsWriter {
   const pins = new Map<ObjectKey, PinRecord>();
   const nodes = new Map<string, NodeRecord>();
   const rejections = new Map<string, Rejection>();
-  const transitions = new Map<ObjectKey, readonly Transition[]>();
-  const kept = { pin: pins, node: nodes, rejection: rejections } as const;
+  const transitions = new Map<ObjectKey, TransitionRecord>();
+  const kept: readonly (readonly [StorePrefix, Map<string, unknown>])[] = [
+    ['pin', pins],
+    ['node', nodes],
+    ['rejection', rejections],
+    ['transitions', transitions],
+  ];
   return {
     pins,
     nodes,
     rejections,
+    transitions,
     rejectionsOf: (unit) =>
       [...rejections.values()].filter(({ suspects }) => suspects.some((suspect) => suspect.unit === unit)),
-    transitionsOf: (key) => transitions.get(key) ?? none,
+    transitionsOf(key, uid) {
+      const record = transitions.get(key);
+      return record?.uid === uid ? record.transitions : none;
+    },
+    *keys() {
+      for (const [prefix, map] of kept) for (const name of map.keys()) yield storeKey(prefix, name);
+    },
     set(key, value) {
-      for (const [prefix, map] of Object.entries(kept) as [keyof typeof kept, Map<string, unknown>][]) {
+      for (const [prefix, map] of kept) {
         const name = objectKeyIn(prefix, key);
         if (name === undefined) continue;
         if (value === undefined) map.delete(name);
         else map.set(name, JSON.parse(value));
         return true;
       }
-      const name = objectKeyIn('transitions', key);
-      if (name === undefined) return false;
-      if (value === undefined) transitions.delete(name);
-      else transitions.set(name, (JSON.parse(value) as TransitionRecord).transitions);
-      return true;
+      return false;
     },
   };
 }

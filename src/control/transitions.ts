@@ -1,10 +1,11 @@
-import { createLatest, type Latest } from '../lib/latest.ts';
+import { createLatest } from '../lib/latest.ts';
 import { type FairwayObject, type Kind, kinds, type ObjectKey, specKey, storeKey } from '../model/index.ts';
-import { type ConditionDraft, transitionsOf } from '../status/index.ts';
+import { type ConditionDraft, type Transition, transitionsOf } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { kindOf } from './adoption.ts';
+import type { Budget } from '../view/index.ts';
 import type { Mirror } from './mirror.ts';
+import { objectOf } from './world.ts';
 
 /** Stores since when each condition has its status. The leader's alone. */
 export interface TransitionWriter {
@@ -22,9 +23,14 @@ export interface TransitionWriterOptions {
   readonly store: Store;
   /** The conditions of an object as they are now. */
   readonly conditions: (key: ObjectKey, object: FairwayObject) => readonly ConditionDraft[];
+  /**
+   * Whether it is known what proxies have: not while those of before a restart may still come back. Until then
+   * conditions that speak of proxies keep their stored status.
+   */
+  readonly proxiesKnown: () => boolean;
   readonly now: () => number;
   readonly newId: () => string;
-  readonly pause: () => Promise<void>;
+  readonly budget: Budget;
   readonly log: Logger;
 }
 
@@ -34,68 +40,95 @@ const holdOffMs = 200;
 /** Objects in one commit; a put and a check each, well below the store's limits. */
 const perCommit = 40;
 
+/** So long a write may take to come back by the watch. */
+const echoMs = 10_000;
+
+/** What is to be stored for some objects. */
+interface Batch {
+  readonly keys: ObjectKey[];
+  readonly puts: { key: string; value: string }[];
+  readonly checks: { key: string; modRevision: 'exists' }[];
+  readonly deletes: string[];
+}
+
 export function createTransitionWriter(options: TransitionWriterOptions): TransitionWriter {
-  const { mirror, store, log } = options;
+  const { mirror, store, budget, log } = options;
   const dirty = new Set<ObjectKey>();
-  /** Objects that were not Programmed when they were last looked at. */
+  /** Objects that proxies had not finished with when they were last looked at. */
   const unfinished = new Set<ObjectKey>();
 
-  async function writeDirty(): Promise<void> {
-    while (dirty.size > 0) {
-      const puts: { key: string; value: string }[] = [];
-      const deletes: string[] = [];
-      const checks: { key: string; modRevision: 'exists' }[] = [];
-      let looked = 0;
-      for (const key of dirty) {
-        dirty.delete(key);
-        looked += 1;
-        const stored = mirror.records.transitionsOf(key);
-        const object = objectOf(mirror, key);
-        if (object === undefined) {
-          unfinished.delete(key);
-          if (stored.length > 0) deletes.push(storeKey('transitions', key));
-        } else {
-          const drafts = options.conditions(key, object);
-          if (drafts.some(awaitsProxies)) unfinished.add(key);
-          else unfinished.delete(key);
-          const transitions = transitionsOf(drafts, stored, new Date(options.now()).toISOString());
-          if (transitions !== undefined) {
-            puts.push({ key: storeKey('transitions', key), value: JSON.stringify({ transitions }) });
-            checks.push({ key: specKey(key), modRevision: 'exists' });
-          }
-        }
-        if (puts.length + deletes.length >= perCommit || looked >= 4 * perCommit) break;
-      }
-      if (puts.length + deletes.length > 0) {
-        const outcome = await store.commit({ id: options.newId(), checks, puts, deletes });
-        // One of them was deleted meanwhile: the others are looked at again, and it is told by the mirror.
-        if (!outcome.committed) for (const { key } of checks) dirty.add(key.slice(specKey('').length));
-      }
-      await options.pause();
+  /** Takes objects out of the dirty ones until there is enough to store, or a slice of time is over. */
+  function collect(): Batch {
+    const batch: Batch = { keys: [], puts: [], checks: [], deletes: [] };
+    const end = budget.now() + budget.sliceMs;
+    for (const key of dirty) {
+      dirty.delete(key);
+      look(key, batch);
+      if (batch.keys.length >= perCommit || budget.now() >= end) break;
+    }
+    return batch;
+  }
+
+  function look(key: ObjectKey, batch: Batch): void {
+    const object = objectOf(mirror, key);
+    if (object === undefined) {
+      unfinished.delete(key);
+      if (!mirror.records.transitions.has(key)) return;
+      batch.keys.push(key);
+      batch.deletes.push(storeKey('transitions', key));
+      return;
+    }
+    const { uid } = object.metadata;
+    const drafts = options.conditions(key, object);
+    if (drafts.some(awaitsProxies)) unfinished.add(key);
+    else unfinished.delete(key);
+    const stored = mirror.records.transitionsOf(key, uid);
+    const known = options.proxiesKnown() ? drafts : drafts.map((draft) => asStored(draft, stored));
+    const transitions = transitionsOf(known, stored, new Date(options.now()).toISOString());
+    if (transitions === undefined) return;
+    batch.keys.push(key);
+    batch.puts.push({ key: storeKey('transitions', key), value: JSON.stringify({ uid, transitions }) });
+    batch.checks.push({ key: specKey(key), modRevision: 'exists' });
+  }
+
+  /** Resolves once the View has what was written: looked at before that, a condition would change a second time. */
+  async function write({ keys, puts, checks, deletes }: Batch): Promise<void> {
+    try {
+      const outcome = await store.commit({ id: options.newId(), checks, puts, deletes });
+      // One of them was deleted meanwhile: all are looked at again once the View knows.
+      if (!outcome.committed) for (const key of keys) dirty.add(key);
+      await mirror.reached(outcome.committed ? outcome.revision : await store.head(), { timeoutMs: echoMs });
+    } catch (error) {
+      for (const key of keys) dirty.add(key);
+      throw error;
     }
   }
 
-  const latest: Latest = createLatest({
+  async function writeDirty(): Promise<void> {
+    while (dirty.size > 0) {
+      const batch = collect();
+      if (batch.keys.length > 0) await write(batch);
+      await budget.pause();
+    }
+  }
+
+  const latest = createLatest({
     task: writeDirty,
     holdOffMs,
     onError: (error) => log.warn({ event: 'transitions_not_stored', err: error }),
   });
 
+  function touch(keys: Iterable<ObjectKey>): void {
+    for (const key of keys) dirty.add(key);
+    if (dirty.size > 0) latest.nudge();
+  }
+
   return {
-    touch(keys) {
-      for (const key of keys) dirty.add(key);
-      if (dirty.size > 0) latest.nudge();
-    },
-    progressed() {
-      if (unfinished.size === 0) return;
-      for (const key of unfinished) dirty.add(key);
-      latest.nudge();
-    },
+    touch,
+    progressed: () => touch(unfinished),
     touchAll() {
-      for (const kind of Object.keys(kinds) as Kind[]) {
-        for (const key of mirror.world.kernel.keys(mirror.world.graph.objects[kind])) dirty.add(key);
-      }
-      latest.nudge();
+      const { kernel, graph } = mirror.world;
+      for (const kind of Object.keys(kinds) as Kind[]) touch(kernel.keys(graph.objects[kind]));
     },
     close: () => latest.close(),
   };
@@ -106,8 +139,10 @@ function awaitsProxies({ type, reason }: ConditionDraft): boolean {
   return type === 'Programmed' && (reason === 'Pending' || reason === 'RejectedByProxy');
 }
 
-/** The object as this View has it. */
-export function objectOf({ world }: Mirror, key: ObjectKey): FairwayObject | undefined {
-  const table = world.graph.objects[kindOf(key)];
-  return table === undefined ? undefined : world.kernel.get(table, key);
+/** Conditions that speak of proxies. */
+const ofProxies: ReadonlySet<string> = new Set(['Programmed', 'Connected']);
+
+function asStored(draft: ConditionDraft, stored: readonly Transition[]): ConditionDraft {
+  const known = ofProxies.has(draft.type) ? stored.find(({ type }) => type === draft.type) : undefined;
+  return known === undefined ? draft : { ...draft, status: known.status, reason: known.reason };
 }

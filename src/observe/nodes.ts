@@ -9,8 +9,10 @@ import { nodeName } from './node-name.ts';
 export interface NodeObserver {
   connected(proxy: { nodeId: string; fleet: string; version: string }, at: number): void;
   disconnected(nodeId: string, at: number): void;
-  /** At start: nodes that an earlier run left as connected are not, until they come back. */
+  /** At start: what earlier runs recorded. Nodes that they left connected are given time to come back. */
   reset(records: ReadonlyMap<string, NodeRecord>, at: number): void;
+  /** Somebody deleted a Node object. Its record goes too, or, while its proxy is connected, it is registered anew. */
+  deleted(name: string): void;
   close(): Promise<void>;
 }
 
@@ -23,35 +25,69 @@ export interface NodeObserverOptions {
 /** A proxy whose stream breaks comes back within this time as a rule, and then nothing is written at all. */
 const holdOffMs = 250;
 
+/** After a restart of the controller proxies come back one by one, with pauses that grow. */
+const returnMs = 30_000;
+
+/** Writes under way at once: a fleet that connects shares the commits of the store. */
+const atOnce = 32;
+
+/**
+ * What is seen is compared with what is written, once per hold-off: a proxy that was away in between, or a controller
+ * that was, leaves no trace.
+ */
 export function createNodeObserver({ store, newId, log }: NodeObserverOptions): NodeObserver {
-  const dirty = new Map<string, NodeRecord>();
+  /** Node id → number of its streams. */
   const streams = new Map<string, number>();
-  const written = new Map<string, string>();
+  /** By name of the Node. */
+  const written = new Map<string, NodeRecord>();
+  /** By name of the Node: what is to be written; undefined: its record is to be removed. */
+  const dirty = new Map<string, NodeRecord | undefined>();
+  /** Node id → as it was last seen. */
+  const seen = new Map<string, NodeRecord>();
+  let returning: NodeJS.Timeout | undefined;
 
   async function write(): Promise<void> {
-    for (const [name, record] of dirty) {
-      const value = JSON.stringify(record);
-      if (written.get(name) !== value) await writeNode(name, record, value);
-      written.set(name, value);
-      if (dirty.get(name) === record) dirty.delete(name);
+    const waiting = [...dirty];
+    for (let at = 0; at < waiting.length; at += atOnce) {
+      const outcomes = await Promise.allSettled(
+        waiting.slice(at, at + atOnce).map(([name, record]) => take(name, record)),
+      );
+      const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
     }
   }
 
-  async function writeNode(name: string, record: NodeRecord, value: string): Promise<void> {
-    const key = objectKey('Node', undefined, name);
-    const observed = { key: storeKey('node', name), value };
-    if (!record.connected) {
-      // A node that was deleted meanwhile must not come back as a record.
-      const checks = [{ key: specKey(key), modRevision: 'exists' as const }];
-      await store.commit({ id: newId(), checks, puts: [observed], deletes: [] });
-      return;
-    }
-    const created = { key: specKey(key), value: encodeStored(newNode(name, record, newId())) };
+  async function take(name: string, record: NodeRecord | undefined): Promise<void> {
+    if (record === undefined) await remove(name);
+    else if (!sameRecord(written.get(name), record)) await put(name, record);
+    if (dirty.get(name) === record) dirty.delete(name);
+  }
+
+  async function put(name: string, record: NodeRecord): Promise<void> {
+    // A Node that was deleted does not come back because its proxy leaves, and a known one is there as a rule.
+    const isRegistered = written.has(name) && (await update(name, record));
+    if (!isRegistered && record.connected && !(await register(name, record))) await update(name, record);
+    written.set(name, record);
+  }
+
+  async function update(name: string, record: NodeRecord): Promise<boolean> {
+    const checks = [{ key: specKey(keyOf(name)), modRevision: 'exists' as const }];
+    const puts = [observed(name, record)];
+    return (await store.commit({ id: newId(), checks, puts, deletes: [] })).committed;
+  }
+
+  async function register(name: string, record: NodeRecord): Promise<boolean> {
+    const created = { key: specKey(keyOf(name)), value: encodeStored(newNode(name, record, newId())) };
     const checks = [{ key: created.key, modRevision: 0 }];
-    const outcome = await store.commit({ id: newId(), checks, puts: [created, observed], deletes: [] });
-    if (outcome.committed)
-      log.info({ event: 'node_registered', node: name, nodeId: record.nodeId, fleet: record.fleet });
-    else await store.commit({ id: newId(), checks: [], puts: [observed], deletes: [] });
+    const puts = [created, observed(name, record)];
+    const { committed } = await store.commit({ id: newId(), checks, puts, deletes: [] });
+    if (committed) log.info({ event: 'node_registered', node: name, nodeId: record.nodeId, fleet: record.fleet });
+    return committed;
+  }
+
+  async function remove(name: string): Promise<void> {
+    const checks = [{ key: specKey(keyOf(name)), modRevision: 0 }];
+    await store.commit({ id: newId(), checks, puts: [], deletes: [storeKey('node', name)] });
   }
 
   const latest = createLatest({
@@ -60,20 +96,23 @@ export function createNodeObserver({ store, newId, log }: NodeObserverOptions): 
     onError: (error) => log.warn({ event: 'nodes_not_stored', err: error }),
   });
 
-  function note(record: NodeRecord): void {
+  function see(record: NodeRecord): void {
+    seen.set(record.nodeId, record);
     dirty.set(nodeName(record.nodeId), record);
     latest.nudge();
   }
 
-  const seen = new Map<string, NodeRecord>();
+  function isGone(record: NodeRecord, at: number): void {
+    see({ ...record, connected: false, since: new Date(at).toISOString() });
+  }
+
   return {
     connected({ nodeId, fleet, version }, at) {
       streams.set(nodeId, (streams.get(nodeId) ?? 0) + 1);
-      const before = seen.get(nodeId);
-      const same = before?.connected === true && before.fleet === fleet && before.version === version;
-      const record = same ? before : { nodeId, fleet, version, connected: true, since: new Date(at).toISOString() };
-      seen.set(nodeId, record);
-      note(record);
+      const now = { nodeId, fleet, version, connected: true, since: new Date(at).toISOString() };
+      // It was away for so short a time that nobody has been told, or it has another stream.
+      const known = [written.get(nodeName(nodeId)), seen.get(nodeId)].find((record) => isSameProxy(record, now));
+      see(known ?? now);
     },
     disconnected(nodeId, at) {
       const left = (streams.get(nodeId) ?? 1) - 1;
@@ -83,23 +122,56 @@ export function createNodeObserver({ store, newId, log }: NodeObserverOptions): 
       }
       streams.delete(nodeId);
       const before = seen.get(nodeId);
-      if (before === undefined) return;
-      const record = { ...before, connected: false, since: new Date(at).toISOString() };
-      seen.set(nodeId, record);
-      note(record);
+      if (before !== undefined) isGone(before, at);
     },
     reset(records, at) {
       for (const [name, record] of records) {
-        written.set(name, JSON.stringify(record));
+        written.set(name, record);
         seen.set(record.nodeId, record);
-        if (!record.connected || streams.has(record.nodeId)) continue;
-        const gone = { ...record, connected: false, since: new Date(at).toISOString() };
-        seen.set(record.nodeId, gone);
-        note(gone);
       }
+      returning = setTimeout(() => {
+        for (const record of records.values()) {
+          if (record.connected && seen.get(record.nodeId) === record && !streams.has(record.nodeId)) isGone(record, at);
+        }
+      }, returnMs);
+      returning.unref();
     },
-    close: () => latest.close(),
+    deleted(name) {
+      written.delete(name);
+      const records = [...seen.values()].filter(({ nodeId }) => nodeName(nodeId) === name);
+      const live = records.find(({ nodeId }) => streams.has(nodeId));
+      if (live === undefined) for (const { nodeId } of records) seen.delete(nodeId);
+      dirty.set(name, live);
+      latest.nudge();
+    },
+    close() {
+      clearTimeout(returning);
+      return latest.close();
+    },
   };
+}
+
+/** Whether the record says that this proxy is connected. */
+function isSameProxy(record: NodeRecord | undefined, now: NodeRecord): boolean {
+  return record !== undefined && sameRecord({ ...record, since: now.since }, now);
+}
+
+function sameRecord(a: NodeRecord | undefined, b: NodeRecord): boolean {
+  return (
+    a?.nodeId === b.nodeId &&
+    a.fleet === b.fleet &&
+    a.version === b.version &&
+    a.connected === b.connected &&
+    a.since === b.since
+  );
+}
+
+function keyOf(name: string): string {
+  return objectKey('Node', undefined, name);
+}
+
+function observed(name: string, record: NodeRecord): { key: string; value: string } {
+  return { key: storeKey('node', name), value: JSON.stringify(record) };
 }
 
 function newNode(name: string, record: NodeRecord, uid: string): FairwayObject {

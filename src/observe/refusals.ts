@@ -20,34 +20,43 @@ export interface RefusalObserver {
   refused(refusal: Refusal, at: number): void;
   /** Takes in what earlier runs recorded, so that counts and times go on. */
   reset(records: ReadonlyMap<string, Rejection>): void;
+  /** The record is over and removed: a refusal of the same form would begin anew. */
+  over(key: string): void;
   close(): Promise<void>;
 }
 
+export interface RefusalObserverOptions {
+  readonly store: Store;
+  readonly newId: () => string;
+  readonly log: Logger;
+}
+
+/** Soon, since a proxy that connects now gets the refused form until there is a pin. */
 const holdOffMs = 20;
 
-export function createRefusalObserver({
-  store,
-  newId,
-  log,
-}: {
-  store: Store;
-  newId: () => string;
-  log: Logger;
-}): RefusalObserver {
-  const rejections = new Map<string, Rejection>();
+/** A record, and all nodes that it counts: the record itself names only some. */
+interface Counted {
+  readonly record: Rejection;
+  readonly nodes: Set<string>;
+}
+
+export function createRefusalObserver({ store, newId, log }: RefusalObserverOptions): RefusalObserver {
+  const counted = new Map<string, Counted>();
   const dirty = new Set<string>();
 
-  const latest = createLatest({
-    task: async () => {
-      for (const key of dirty) {
-        const rejection = rejections.get(key);
-        if (rejection !== undefined) {
-          const put = { key: storeKey('rejection', key), value: JSON.stringify(rejection) };
-          await store.commit({ id: newId(), checks: [], puts: [put], deletes: [] });
-        }
-        if (rejections.get(key) === rejection) dirty.delete(key);
+  async function write(): Promise<void> {
+    for (const key of dirty) {
+      const record = counted.get(key)?.record;
+      if (record !== undefined) {
+        const put = { key: storeKey('rejection', key), value: JSON.stringify(record) };
+        await store.commit({ id: newId(), checks: [], puts: [put], deletes: [] });
       }
-    },
+      if (counted.get(key)?.record === record) dirty.delete(key);
+    }
+  }
+
+  const latest = createLatest({
+    task: write,
     holdOffMs,
     onError: (error) => log.warn({ event: 'refusals_not_stored', err: error }),
   });
@@ -55,49 +64,54 @@ export function createRefusalObserver({
   return {
     refused(refusal, at) {
       const key = rejectionKey(refusal.type, refusal.name);
-      rejections.set(key, add(rejections.get(key), refusal, new Date(at).toISOString()));
+      const before = counted.get(key);
+      const isSameForm = before?.record.hash === refusal.hash;
+      const nodes = isSameForm ? before.nodes : new Set<string>();
+      const isNew = !nodes.has(refusal.node);
+      counted.set(key, {
+        record: add(before?.record, refusal, { isNew, at: new Date(at).toISOString() }),
+        nodes: nodes.add(refusal.node),
+      });
       dirty.add(key);
       latest.nudge();
     },
     reset(records) {
-      for (const [key, record] of records) if (!rejections.has(key)) rejections.set(key, record);
+      for (const [key, record] of records) {
+        if (!counted.has(key)) counted.set(key, { record, nodes: new Set(record.nodes) });
+      }
+    },
+    over(key) {
+      if (!dirty.has(key)) counted.delete(key);
     },
     close: () => latest.close(),
   };
 }
 
 /**
- * Counts a refusal in. Another form of the resource begins the counts anew but keeps the suspects of the earlier one:
- * each stays one until it has changed.
+ * Counts a refusal in; `isNew`: by a node that has not refused this form before. Another form of the resource begins
+ * the counts anew but keeps the suspects of the earlier one: each stays one until it has changed.
  */
-export function add(before: Rejection | undefined, refusal: Refusal, at: string): Rejection {
-  const { node, type, name, hash, words, scope, suspects } = refusal;
+export function add(
+  before: Rejection | undefined,
+  refusal: Refusal,
+  { isNew, at }: { isNew: boolean; at: string },
+): Rejection {
+  const { node, type, name, hash, words, scope } = refusal;
+  const suspects = joinSuspects(before?.suspects ?? [], refusal.suspects);
   if (before === undefined || before.hash !== hash) {
-    const all = joinSuspects(before?.suspects ?? [], suspects);
-    return {
-      type,
-      name,
-      hash,
-      words,
-      scope,
-      nodes: [node],
-      nodeCount: 1,
-      count: 1,
-      first: at,
-      last: at,
-      suspects: all,
-    };
+    const counts = { nodes: [node], nodeCount: 1, count: 1, first: at, last: at };
+    return { type, name, hash, words, scope, ...counts, suspects };
   }
-  const known = before.nodes.includes(node);
+  const isNamed = before.nodes.includes(node) || before.nodes.length >= maxNamedNodes;
   return {
     ...before,
     words,
     scope,
-    nodes: known || before.nodes.length >= maxNamedNodes ? before.nodes : [...before.nodes, node].sort(),
-    nodeCount: known ? before.nodeCount : before.nodeCount + 1,
+    nodes: isNamed ? before.nodes : [...before.nodes, node].sort(),
+    nodeCount: before.nodeCount + (isNew ? 1 : 0),
     count: before.count + 1,
     last: at,
-    suspects: joinSuspects(before.suspects, suspects),
+    suspects,
   };
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../status/index.ts';
 import { listenerNameOf, parseResourceKey, rankOf } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
-import { type Hub, type Resource, type StreamStatus, subjectsOf } from '../xds/index.ts';
+import type { Hub, Resource, StreamStatus } from '../xds/index.ts';
 import type { Commits, CommitTrack, Span } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
 import { configOf } from './proxy-config.ts';
@@ -33,7 +33,6 @@ export interface PortsOptions {
 /** Fills the ports of the API from the View, the streams and the records. */
 export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'preview' | 'proxies' | 'explain'> {
   const { mirror, changes, commits, deliveries, sources, hub, now, replica } = options;
-  const { table } = hub;
   const explaining: ExplainSources = {
     ...sources,
     resources: (key) => resourcesOf(mirror.world, key),
@@ -62,24 +61,17 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
     onChanges: (listener) => changes.subscribe(listener),
   };
 
-  function touchedProxies(audiences: ReadonlySet<string>, subjects: ReadonlySet<string>): string[] {
-    const touched = new Set<string>();
-    for (const { node } of deliveries.streams()) {
-      const own = table.audiencesOf(node);
-      const concerned =
-        subjectsOf(node).some((subject) => subjects.has(subject)) ||
-        [...audiences].some((audience) => own.has(audience));
-      if (concerned) touched.add(nodeName(node.id));
-    }
-    return [...touched].sort();
+  function proxiesOf(fleets: ReadonlySet<string>): string[] {
+    const proxies = deliveries.streams().filter(({ node }) => fleets.has(node.cluster));
+    return [...new Set(proxies.map(({ node }) => nodeName(node.id)))].sort();
   }
 
   return {
     view,
     preview: {
       async preview(writes): Promise<PreviewResult> {
-        const { audiences, subjects, ...found } = await preview(mirror, writes, options.budget);
-        return { ...found, proxies: touchedProxies(audiences, subjects) };
+        const { fleets, ...found } = await preview(mirror, writes, options.budget);
+        return { ...found, proxies: proxiesOf(fleets) };
       },
     },
     proxies: {

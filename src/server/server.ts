@@ -74,8 +74,14 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const store = options.store ?? (await openStore(config, options.onFailure));
   const closers: (() => Promise<unknown>)[] = [() => store.close()];
   const close = async (): Promise<void> => {
-    for (const closer of closers.toReversed()) await closer();
-    closers.length = 0;
+    let failure: unknown;
+    // What cannot be closed must not keep the store open.
+    for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
+      await closer().catch((error: unknown) => {
+        failure ??= error;
+      });
+    }
+    if (failure !== undefined) throw failure;
   };
   try {
     await prepareStore(store, { newId, now });
@@ -111,9 +117,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       mirror,
       store,
       conditions: (key, object) => draftsOf(key, object, sources, now()).drafts,
+      proxiesKnown: () => deliveries.complete,
       now,
       newId,
-      pause: budget.pause,
+      budget,
       log: log.child({ room: 'control' }),
     });
     const pinner = createPinner({
@@ -126,6 +133,11 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       newId,
       log: log.child({ room: 'control' }),
     });
+    const returning = [...mirror.records.nodes.values()].filter(({ connected }) => connected);
+    deliveries.expect(
+      returning.map(({ nodeId }) => nodeId),
+      now(),
+    );
     nodes.reset(mirror.records.nodes, now());
     refusals.reset(mirror.records.rejections);
 
@@ -151,6 +163,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       hub.commit(adoption.commit);
       deliveries.tableChanged();
       changes.add(adoption);
+      for (const { kind, object, last } of adoption.changes) {
+        if (kind === 'Node' && object === undefined && last !== undefined) nodes.deleted(last.metadata.name);
+      }
+      for (const key of adoption.over) refusals.over(key);
       transitions.touch(adoption.touched);
       pinner.nudge();
     };

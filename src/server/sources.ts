@@ -31,7 +31,7 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
         .map((resource) => deliveriesOf(key, parseResourceKey(resource))),
     rejections: (key) => records.rejectionsOf(key),
     pin: (key) => records.pins.get(key),
-    transitions: (key) => records.transitionsOf(key),
+    transitions: (key, uid) => records.transitionsOf(key, uid),
     referrers: (key) => [...kernel.members(graph.referrers, key)].sort(),
     node(name) {
       const record = records.nodes.get(name);

@@ -15,7 +15,8 @@ export interface StatusSources {
   deliveries(key: ObjectKey): readonly (readonly Delivery[])[];
   rejections(key: ObjectKey): readonly Rejection[];
   pin(key: ObjectKey): PinRecord | undefined;
-  transitions(key: ObjectKey): readonly Transition[];
+  /** Of the object with that uid. */
+  transitions(key: ObjectKey, uid: string): readonly Transition[];
   referrers(key: ObjectKey): readonly ObjectKey[];
   node(name: string): NodeStatus | undefined;
   /** Whether a Fleet of that name exists. */
@@ -52,8 +53,9 @@ const dayMs = 86_400_000;
 
 export function statusOf(key: ObjectKey, object: FairwayObject, sources: StatusSources, nowMs: number): ObjectStatus {
   const { drafts, fields } = draftsOf(key, object, sources, nowMs);
-  const conditions = stamp(drafts, object.metadata.generation, sources.transitions(key), new Date(nowMs).toISOString());
-  return { observedGeneration: object.metadata.generation, conditions, ...fields };
+  const { generation, uid } = object.metadata;
+  const conditions = stamp(drafts, generation, sources.transitions(key, uid), new Date(nowMs).toISOString());
+  return { observedGeneration: generation, conditions, ...fields };
 }
 
 /** The conditions as they are now and the further fields of the kind; `statusOf` adds the times. */

@@ -73,5 +73,7 @@ export interface Transition {
 }
 
 export interface TransitionRecord {
+  /** Of the object: a later one of the same name begins anew. */
+  readonly uid: string;
   readonly transitions: readonly Transition[];
 }
