@@ -147,6 +147,8 @@ export function createHub(options: HubOptions): Hub {
       if (member === undefined) return;
       member.joinedAt = table.log.end;
       roster.join(member, node);
+      // Even if nothing may be sent yet: there is something to be told.
+      announce();
     },
     emit(event) {
       progress.push(event);
