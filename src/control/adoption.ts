@@ -45,7 +45,7 @@ export function commitOf(
       for (const unit of changedUnits(before, after)) units.add(unit);
     }
   }
-  const audiences = fork.changes(translation.audiences).flatMap(({ before, after }) => {
+  const audiences = fork.changes(translation.audiences).flatMap(({ before, after }): Commit['audiences'] => {
     if (after !== undefined) return [after];
     return before === undefined ? [] : [{ subject: before.subject, audiences: [] }];
   });

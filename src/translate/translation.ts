@@ -17,6 +17,7 @@ import {
   unavailableCluster,
 } from '../graph/index.ts';
 import { contentHash } from '../lib/hash.ts';
+import { fleetDrainTimeoutMs, objectKey } from '../model/index.ts';
 import type { Derived, Index, Kernel, Read, Rows } from '../view/index.ts';
 import { type Part, type Resource, typeUrls } from '../xds/index.ts';
 import { cluster, emptyCluster, warmupMs } from './cluster.ts';
@@ -43,13 +44,14 @@ export type TranslationSource = Pick<
   | 'secrets'
   | 'fleetAudiences'
   | 'allFleets'
-> & { readonly effective: Pick<Graph['effective'], 'VirtualService'> };
+> & { readonly effective: Pick<Graph['effective'], 'VirtualService' | 'Fleet'> };
 
-/** Which audiences the proxies of a fleet have. */
+/** Which audiences the proxies of a fleet have, and how long they drain. */
 export interface AudienceRow {
   /** `cluster/<node.cluster>`. */
   readonly subject: string;
   readonly audiences: readonly string[];
+  readonly drainMs: number;
 }
 
 /** One collection of resources for each xDS type, by the resource's name. */
@@ -105,9 +107,11 @@ export function declareTranslation(
     graph.fleetAudiences,
     (read, fleet) => {
       const row = read(graph.fleetAudiences, fleet) as FleetAudiences;
-      return { subject: `cluster/${fleet}`, audiences: row.audiences };
+      const effective = read(graph.effective.Fleet, objectKey('Fleet', undefined, fleet));
+      const drainMs = fleetDrainTimeoutMs(effective?.spec ?? {});
+      return { subject: `cluster/${fleet}`, audiences: row.audiences, drainMs };
     },
-    { same: (a, b) => sameList(a.audiences, b.audiences, Object.is) },
+    { same: (a, b) => a.drainMs === b.drainMs && sameList(a.audiences, b.audiences, Object.is) },
   );
   const byType = new Map<string, Derived<Resource>>([
     [typeUrls.cluster, clusters],
