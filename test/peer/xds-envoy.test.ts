@@ -1,15 +1,11 @@
-import { request } from 'node:http';
 import { afterEach, expect, it } from 'vitest';
-import { systemClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/telemetry/log.ts';
-import { createHub, type Hub, type Progress, type Resource, typeUrls } from '../../src/xds/index.ts';
-import { createXdsServer, type XdsServer } from '../../src/xds/io/index.ts';
-import { decodeDeltaResponse } from '../../src/xds/wire.ts';
+import { type Resource, typeUrls } from '../../src/xds/index.ts';
 import { startBackend } from '../support/backend.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { freePort } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 import { brokenCluster, clusterOf, endpointsOf, listenerOf, routesTo } from '../support/xds-messages.ts';
+import { acked, answer, type HandServer, serveByHand } from '../support/xds-peer.ts';
 
 // What a real Envoy makes of the delta server: resources by hand, no object of Fairway anywhere.
 
@@ -19,75 +15,16 @@ afterEach(async () => {
   for (const close of cleanUp.splice(0).reverse()) await close();
 });
 
-/** A server, and what it sent: each frame in short, `Cluster: c1 -c2`. */
-interface Server {
-  readonly hub: Hub;
-  readonly xds: XdsServer;
-  readonly progress: Progress[];
-  readonly frames: string[];
-  commit(puts: readonly Resource[], removals?: readonly (readonly [string, string])[]): void;
+async function serve(resources: readonly Resource[], port = 0): Promise<HandServer> {
+  const server = await serveByHand(resources, port);
+  cleanUp.push(() => server.close());
+  return server;
 }
 
-async function serve(resources: readonly Resource[], port = 0): Promise<Server> {
-  const hub = createHub({ random: Math.random, answerMs: 5_000 });
-  const frames: string[] = [];
-  const progress: Progress[] = [];
-  // Notes what passes by, and changes nothing.
-  const watched: Hub = {
-    ...hub,
-    next(now) {
-      const work = hub.next(now);
-      if (work?.kind === 'frame') frames.push(named(work.frame.chunks));
-      return work;
-    },
-  };
-  let revision = 1;
-  hub.commit({ revision, puts: resources, removals: [], audiences: [{ subject: 'cluster/edge', audiences: ['all'] }] });
-  const xds = await createXdsServer({
-    hub: watched,
-    log: createLogger({ level: 'silent' }),
-    listen: { host: '127.0.0.1', port },
-    clock: systemClock,
-    random: Math.random,
-    onProgress: (events) => progress.push(...events),
-  });
-  cleanUp.push(() => xds.close({ graceMs: 200 }));
-  return {
-    hub,
-    xds,
-    progress,
-    frames,
-    commit(puts, removals = []) {
-      revision += 1;
-      hub.commit({ revision, puts, removals: removals.map(([type, name]) => ({ type, name })), audiences: [] });
-    },
-  };
-}
-
-function named(chunks: readonly Uint8Array[]): string {
-  const decoded = decodeDeltaResponse(Buffer.concat(chunks));
-  if (!decoded.ok) throw new Error(decoded.error);
-  const { typeUrl, resources, removed } = decoded.value;
-  const type = typeUrl.slice(typeUrl.lastIndexOf('.') + 1);
-  return [`${type}:`, ...resources.map(({ name }) => name).sort(), ...removed.map((name) => `-${name}`)].join(' ');
-}
-
-async function envoyAt(server: Server): Promise<RunningEnvoy> {
+async function envoyAt(server: HandServer): Promise<RunningEnvoy> {
   const envoy = await startEnvoy({ node: 'n1', fleet: 'edge', xdsPort: server.xds.port });
   cleanUp.push(() => envoy.stop());
   return envoy;
-}
-
-/** Who answered a request to the listener, or the status when nobody did. */
-function answer(port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    request({ host: '127.0.0.1', port, path: '/' }, (response) => {
-      response.resume();
-      response.on('end', () => resolve(String(response.headers['x-backend'] ?? response.statusCode)));
-    })
-      .on('error', reject)
-      .end();
-  });
 }
 
 async function backends(): Promise<{ one: number; two: number }> {
@@ -97,15 +34,6 @@ async function backends(): Promise<{ one: number; two: number }> {
     () => two.close(),
   );
   return { one: one.port, two: two.port };
-}
-
-function acked(server: Server, revision: number): Promise<unknown> {
-  return until(
-    `revision ${revision} acknowledged`,
-    () =>
-      server.hub.fleet.streams().some((stream) => stream.filledAt !== undefined && stream.ackedRevision >= revision),
-    { describe: () => [server.frames, server.hub.fleet.streams()] },
-  );
 }
 
 it('fills an Envoy in order, once, and changes only what changed', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBootstrap } from '../../src/cli/bootstrap.ts';
 import { findEnvoy } from '../../src/lib/envoy-binary.js';
+import type { Protocol } from '../../src/xds/index.ts';
 import { until } from './until.ts';
 
 /** A real Envoy, started with the bootstrap that Fairway gives to its proxies. */
@@ -23,25 +24,26 @@ export interface EnvoyOptions {
   readonly fleet: string;
   readonly xdsPort: number;
   readonly drainSeconds?: number;
+  /** `sotw`: asks by state-of-the-world ADS instead of delta. */
+  readonly protocol?: Protocol;
 }
 
 export const envoyBinary = findEnvoy()?.path;
 
-export async function startEnvoy({ node, fleet, xdsPort, drainSeconds = 1 }: EnvoyOptions): Promise<RunningEnvoy> {
+export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
+  const { node, fleet, xdsPort, drainSeconds = 1, protocol = 'delta' } = options;
   if (envoyBinary === undefined) throw new Error('there is no Envoy on this machine: npm run setup');
   const folder = mkdtempSync(join(tmpdir(), 'fairway-envoy-'));
   const bootstrap = join(folder, 'bootstrap.yaml');
   const adminAddress = join(folder, 'admin');
-  writeFileSync(
-    bootstrap,
-    createBootstrap({
-      node,
-      fleet,
-      controllers: [{ host: '127.0.0.1', port: xdsPort }],
-      admin: { host: '127.0.0.1', port: 0 },
-      maxConnections: 1000,
-    }),
-  );
+  const ours = createBootstrap({
+    node,
+    fleet,
+    controllers: [{ host: '127.0.0.1', port: xdsPort }],
+    admin: { host: '127.0.0.1', port: 0 },
+    maxConnections: 1000,
+  });
+  writeFileSync(bootstrap, protocol === 'delta' ? ours : ours.replace('DELTA_GRPC', 'GRPC'));
   const child = spawn(
     envoyBinary,
     ['-c', bootstrap, '--concurrency', '1', '--disable-hot-restart', '--admin-address-path', adminAddress].concat([
