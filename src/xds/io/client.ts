@@ -3,7 +3,7 @@ import { backoffMs } from '../../lib/backoff.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { ClientStep, DeltaClient, TypeUrl } from '../index.ts';
 import { channelOptions } from './channel-options.ts';
-import { adsMethods } from './methods.ts';
+import { methods } from './methods.ts';
 
 export interface DeltaConnectionOptions {
   readonly client: DeltaClient;
@@ -40,7 +40,6 @@ export function openConnection(options: DeltaConnectionOptions): DeltaConnection
     'grpc.initial_reconnect_backoff_ms': 100,
     'grpc.max_reconnect_backoff_ms': 1_000,
   });
-  const method = adsMethods.DeltaAggregatedResources;
   let call: ClientDuplexStream<Buffer, Buffer> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let attempt = 0;
@@ -51,7 +50,7 @@ export function openConnection(options: DeltaConnectionOptions): DeltaConnection
   }
 
   function connect(): void {
-    const opened = grpc.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize);
+    const opened = grpc.makeBidiStreamRequest(methods.deltaResources, asIs, asIs);
     call = opened;
     opened.on('data', (bytes: Buffer) => {
       attempt = 0;
@@ -92,4 +91,9 @@ export function openConnection(options: DeltaConnectionOptions): DeltaConnection
       grpc.close();
     },
   };
+}
+
+/** Encoding is the business of `xds`. */
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
 }

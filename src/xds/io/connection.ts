@@ -1,9 +1,8 @@
-import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { type Frame, type Hub, type HubStream, joinFrame, type StreamError, type StreamOptions } from '../index.ts';
-
-type Call = ServerDuplexStream<Buffer, Buffer>;
+import type { Frame, Hub, HubStream, StreamError, StreamOptions } from '../index.ts';
+import type { Call } from './call.ts';
+import { type Status, status } from './status.ts';
 
 /** A stream of the hub and the gRPC call that carries it. */
 export interface Connection {
@@ -11,7 +10,7 @@ export interface Connection {
   /** Writes a frame. The hub is told when the socket is full, and when it can take more. */
   write(frame: Frame): void;
   /** Ends the call. `UNAVAILABLE` means "come back", here or elsewhere. */
-  end(code: status, words: string): void;
+  end(code: Status, words: string): void;
   readonly closed: boolean;
 }
 
@@ -24,13 +23,7 @@ export interface ConnectionOptions {
   readonly onClosed: (connection: Connection) => void;
 }
 
-/**
- * Bytes handed to gRPC that the socket has not taken. Above this, nothing more is built for the stream: what is sent
- * later is newer. grpc-js itself would take 16 messages of any size.
- */
-const maxOutstandingBytes = 64 * 1024;
-
-const codes: Record<StreamError['reason'], status> = {
+const codes: Record<StreamError['reason'], Status> = {
   malformed: status.INVALID_ARGUMENT,
   'node-missing': status.INVALID_ARGUMENT,
   'type-missing': status.INVALID_ARGUMENT,
@@ -39,9 +32,8 @@ const codes: Record<StreamError['reason'], status> = {
 
 /** Joins a call to the hub: bytes one way, frames the other, until either end closes. */
 export function createConnection({ hub, call, open, log, clock, onClosed }: ConnectionOptions): Connection {
-  const peer = call.getPeer();
+  const { peer } = call;
   const stream = hub.open(peer, clock(), open);
-  let outstandingBytes = 0;
   let ended = false;
   let closed = false;
 
@@ -52,50 +44,38 @@ export function createConnection({ hub, call, open, log, clock, onClosed }: Conn
     },
     write(frame) {
       if (ended) return;
-      outstandingBytes += frame.sizeBytes;
-      if (outstandingBytes > maxOutstandingBytes) stream.setWritable(false);
-      const bytes = joinFrame(frame);
-      // The callback comes when the socket took the bytes. From a client that reads no more it never comes; then the
-      // close of the call, which keepalive or the age limit bring about, frees the stream.
-      call.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), () => {
-        outstandingBytes -= frame.sizeBytes;
-        if (!ended && outstandingBytes <= maxOutstandingBytes) stream.setWritable(true);
-      });
+      // While the socket is full, nothing more is built for the stream: what is sent later is newer. From a client that
+      // reads no more it never drains; then the close of the call, which keepalive or the age limit bring about, frees
+      // the stream.
+      if (!call.write(frame.chunks, frame.sizeBytes)) stream.setWritable(false);
     },
     end(code, words) {
       if (ended) return;
       ended = true;
       stream.setWritable(false);
-      if (code === status.OK) call.end();
-      else call.emit('error', { code, details: words });
+      call.end(code, words);
     },
   };
 
-  /** Several events tell of an end, in an order that depends on who ended it. */
-  function close(): void {
-    if (closed) return;
-    closed = true;
-    ended = true;
-    stream.close(clock());
-    onClosed(connection);
-  }
-
-  call.on('data', (bytes: Buffer) => {
-    if (ended) return;
-    const error = stream.receive(bytes, clock());
-    if (error === undefined) return;
-    log.warn({ event: 'stream-refused', peer, streamId: stream.id, reason: error.reason, words: error.words });
-    connection.end(codes[error.reason], error.words);
-  });
-  // The client has said all it will say: so have we.
-  call.on('end', () => connection.end(status.OK, ''));
-  call.on('cancelled', close);
-  call.on('close', close);
-  call.on('finish', close);
-  call.on('error', (cause: Error & { code?: number }) => {
-    if (!ended) log.warn({ event: 'stream-failed', peer, streamId: stream.id, err: cause });
-    ended = true;
-    stream.setWritable(false);
+  call.handle({
+    message(bytes) {
+      if (ended) return;
+      const error = stream.receive(bytes, clock());
+      if (error === undefined) return;
+      log.warn({ event: 'stream-refused', peer, streamId: stream.id, reason: error.reason, words: error.words });
+      connection.end(codes[error.reason], error.words);
+    },
+    // The client has said all it will say: so have we.
+    ended: () => connection.end(status.OK, ''),
+    drained() {
+      if (!ended) stream.setWritable(true);
+    },
+    closed() {
+      closed = true;
+      ended = true;
+      stream.close(clock());
+      onClosed(connection);
+    },
   });
   return connection;
 }

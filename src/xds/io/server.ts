@@ -2,21 +2,15 @@
  * The gRPC server around a hub. It owns calls and timers and decides nothing: work is taken from the hub in slices of
  * a few milliseconds, between which the event loop is free, and what comes back is handed on after each slice.
  */
-import {
-  logVerbosity,
-  Server,
-  ServerCredentials,
-  type ServerDuplexStream,
-  setLogVerbosity,
-  status,
-} from '@grpc/grpc-js';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Hub, HubStream, Progress, Protocol } from '../index.ts';
-import { channelOptions } from './channel-options.ts';
-import { clientStatusService } from './client-status.ts';
+import type { Call } from './call.ts';
+import { takeClientStatus } from './client-status.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { adsMethods, csdsMethods } from './methods.ts';
+import { type Methods, startGrpcServer, type TlsOptions } from './grpc-server.ts';
+import { methods } from './methods.ts';
+import { status } from './status.ts';
 
 export interface XdsServerOptions {
   readonly hub: Hub;
@@ -24,7 +18,7 @@ export interface XdsServerOptions {
   /** Port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
   /** Default: plain text. */
-  readonly credentials?: ServerCredentials;
+  readonly tls?: TlsOptions;
   readonly clock: Clock;
   /** From 0 to below 1. */
   readonly random: () => number;
@@ -49,8 +43,6 @@ export interface XdsServer {
   /** Accepts no more, ends every stream with `UNAVAILABLE`, and after the grace whatever is left. */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
-
-type Call = ServerDuplexStream<Buffer, Buffer>;
 
 /** Longer than this the loop is not held; reads and timers get their turn in between. */
 const sliceMs = 4;
@@ -121,7 +113,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
 
   function accept(call: Call, protocol: Protocol): void {
     if (closing) {
-      call.emit('error', { code: status.UNAVAILABLE, details: 'the controller is stopping' });
+      call.end(status.UNAVAILABLE, 'the controller is stopping');
       return;
     }
     const connection = createConnection({
@@ -143,24 +135,23 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     const tooOld = (): void => connection.end(status.UNAVAILABLE, 'the stream is old: open another one');
     ages.set(connection, setTimeout(tooOld, between(age)));
     options.trust?.opened(connection.stream);
-    log.debug({ event: 'stream-opened', streamId: connection.stream.id, peer: call.getPeer() });
+    log.debug({ event: 'stream-opened', streamId: connection.stream.id, peer: call.peer });
   }
 
-  // grpc-js would write lines of its own to standard error about what reaches us as an error anyway.
-  setLogVerbosity(logVerbosity.NONE);
-  const server = new Server(channelOptions);
-  server.addService(adsMethods, {
-    DeltaAggregatedResources: (call: Call) => accept(call, 'delta'),
-    StreamAggregatedResources: (call: Call) => accept(call, 'sotw'),
-  });
-  server.addService(csdsMethods, { ...clientStatusService(hub) });
-  const credentials = options.credentials ?? ServerCredentials.createInsecure();
-  const port = await bind(server, options.listen, credentials);
+  const served: Methods = new Map([
+    [methods.deltaResources, (call) => accept(call, 'delta')],
+    [methods.resources, (call) => accept(call, 'sotw')],
+    [methods.fetchClientStatus, (call) => takeClientStatus(hub, call, false)],
+    [methods.streamClientStatus, (call) => takeClientStatus(hub, call, true)],
+  ]);
+  const { listen, tls } = options;
+  const server = await startGrpcServer({ methods: served, listen, ...(tls === undefined ? {} : { tls }) });
+  const { port } = server;
   hub.onWork(() => {
     turn ??= setImmediate(work);
   });
   compareLater();
-  log.info({ event: 'xds-listening', host: options.listen.host, port });
+  log.info({ event: 'xds-listening', host: listen.host, port });
 
   return {
     port,
@@ -172,11 +163,11 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     },
     async close({ graceMs = defaultGraceMs } = {}) {
       closing = true;
-      const stopped = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      const stopped = server.stop();
       for (const connection of [...connections.values()]) {
         connection.end(status.UNAVAILABLE, 'the controller is stopping');
       }
-      const forced = setTimeout(() => server.forceShutdown(), graceMs);
+      const forced = setTimeout(() => server.destroy(), graceMs);
       await stopped;
       clearTimeout(forced);
       clearTimeout(timer);
@@ -187,14 +178,4 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       report();
     },
   };
-}
-
-function bind(server: Server, listen: XdsServerOptions['listen'], credentials: ServerCredentials): Promise<number> {
-  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
-  return new Promise((resolve, reject) => {
-    server.bindAsync(`${host}:${listen.port}`, credentials, (cause, port) => {
-      if (cause === null) resolve(port);
-      else reject(new Error(`listening for xDS on ${host}:${listen.port}: ${cause.message}`, { cause }));
-    });
-  });
 }

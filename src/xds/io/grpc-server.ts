@@ -1,0 +1,146 @@
+/** A gRPC server on `node:http2`: takes connections, keeps them honest, and hands each call to its method. */
+import {
+  constants,
+  createSecureServer,
+  createServer,
+  type IncomingHttpHeaders,
+  type SecureServerOptions,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from 'node:http2';
+import type { AddressInfo, Server } from 'node:net';
+import { type Call, createCall } from './call.ts';
+import { keepaliveMs, keepaliveTimeoutMs } from './keepalive.ts';
+import { status } from './status.ts';
+
+/** Path of the method → who takes its calls. */
+export type Methods = ReadonlyMap<string, (call: Call) => void>;
+
+export interface GrpcServerOptions {
+  readonly methods: Methods;
+  /** Port 0 takes a free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Default: plain text. */
+  readonly tls?: TlsOptions;
+}
+
+export type TlsOptions = Pick<SecureServerOptions, 'cert' | 'key' | 'ca' | 'requestCert' | 'rejectUnauthorized'>;
+
+export interface GrpcServer {
+  readonly port: number;
+  /** Takes no more connections and calls; resolves when the last connection has ended. Calls are left alone. */
+  stop(): Promise<void>;
+  /** Breaks what is left. */
+  destroy(): void;
+}
+
+/** An Envoy opens one; some clients share a connection between many. */
+const maxStreamsPerConnection = 1_000;
+
+const http2Options: ServerOptions = {
+  settings: { maxConcurrentStreams: maxStreamsPerConnection, enablePush: false },
+  // What is written to a stream is bounded by us, and a limit for the connection would refuse new streams on it.
+  maxSessionMemory: Number.MAX_SAFE_INTEGER,
+};
+
+/** Rejects when the port cannot be taken. */
+export async function startGrpcServer({ methods, listen, tls }: GrpcServerOptions): Promise<GrpcServer> {
+  const server =
+    tls === undefined
+      ? createServer(http2Options)
+      : createSecureServer({ ...http2Options, ...tls, ALPNProtocols: ['h2'] });
+  const sessions = new Set<ServerHttp2Session>();
+
+  server.on('session', (session: ServerHttp2Session) => {
+    sessions.add(session);
+    const stopKeepalive = keepAlive(session);
+    session.on('close', () => {
+      stopKeepalive();
+      sessions.delete(session);
+    });
+    // Its streams are closed with it, which is all that anyone here needs to know.
+    session.on('error', () => undefined);
+  });
+  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    const refusal = refusalOf(headers);
+    if (refusal !== undefined) {
+      stream.on('error', () => undefined);
+      stream.respond({ ':status': refusal }, { endStream: true });
+      return;
+    }
+    const call = createCall(stream, peerOf(stream));
+    const take = methods.get(headers[':path'] ?? '');
+    if (take === undefined) {
+      call.end(status.UNIMPLEMENTED, `there is no method ${headers[':path']}`);
+    } else take(call);
+  });
+  await listening(server, listen);
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop() {
+      const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const session of sessions) session.close();
+      return stopped;
+    },
+    destroy() {
+      for (const session of sessions) session.destroy();
+    },
+  };
+}
+
+function listening(server: Server, { host, port }: GrpcServerOptions['listen']): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (cause: Error): void => {
+      const address = host.includes(':') ? `[${host}]` : host;
+      reject(new Error(`listening for xDS on ${address}:${port}: ${cause.message}`, { cause }));
+    };
+    server.once('error', failed);
+    server.listen(port, host, () => {
+      server.off('error', failed);
+      resolve();
+    });
+  });
+}
+
+/** HTTP status for what is no gRPC at all. */
+function refusalOf(headers: IncomingHttpHeaders): number | undefined {
+  if (headers[':method'] !== 'POST') return constants.HTTP_STATUS_METHOD_NOT_ALLOWED;
+  const isGrpc = /^application\/grpc($|[+;])/.test(headers['content-type'] ?? '');
+  return isGrpc ? undefined : constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE;
+}
+
+function peerOf({ session }: ServerHttp2Stream): string {
+  const { remoteAddress = '', remotePort } = session?.socket ?? {};
+  return remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
+}
+
+/**
+ * Asks a silent peer for a sign of life: one that vanished without a word would hold its streams until TCP gives up,
+ * after a quarter of an hour. Nothing is asked of a peer that pings by itself, as Envoy does with our bootstrap.
+ */
+function keepAlive(session: ServerHttp2Session): () => void {
+  let heard = true;
+  let overdue: NodeJS.Timeout | undefined;
+  session.on('ping', () => {
+    heard = true;
+  });
+  const timer = setInterval(() => {
+    if (heard || overdue !== undefined) {
+      heard = false;
+      return;
+    }
+    overdue = setTimeout(() => session.destroy(), keepaliveTimeoutMs);
+    session.ping((error) => {
+      if (error !== null) return;
+      clearTimeout(overdue);
+      overdue = undefined;
+    });
+  }, keepaliveMs);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    clearTimeout(overdue);
+  };
+}

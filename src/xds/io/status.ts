@@ -1,0 +1,10 @@
+/** Codes of gRPC that are used here, by the names of its specification. */
+export const status = {
+  OK: 0,
+  INVALID_ARGUMENT: 3,
+  RESOURCE_EXHAUSTED: 8,
+  UNIMPLEMENTED: 12,
+  UNAVAILABLE: 14,
+} as const;
+
+export type Status = (typeof status)[keyof typeof status];
