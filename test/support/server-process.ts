@@ -1,0 +1,134 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { createInterface } from 'node:readline';
+import { startOrphanGuard } from '../../src/lib/orphan-guard.ts';
+import { executable } from './command-line.ts';
+import { patienceMs, until } from './until.ts';
+
+/** `fairway server` as people run it: a process of its own with the embedded store, on free ports of loopback. */
+export interface ServerProcess {
+  readonly pid: number;
+  /** REST API, `host:port`. */
+  readonly address: string;
+  readonly xdsPort: number;
+  /** From the spawn to the first 200 of `/readyz`. */
+  readonly startMs: number;
+  /** All that it wrote, to both outputs. */
+  output(): string;
+  /** Memory that is in RAM, as the kernel counts it. */
+  residentBytes(): number;
+  /** Sends SIGTERM and waits for the end, which it makes after `limitMs`. */
+  stop(limitMs?: number): Promise<Ended>;
+}
+
+/** How a process ended; one of both is null. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ServerProcessOptions {
+  /** Folder of the embedded store. */
+  readonly data: string;
+  /** Folder that Node keeps compiled code in; absent: the machine's. */
+  readonly compileCache?: string;
+  /** Further flags of the server. */
+  readonly flags?: readonly string[];
+  /** Further arguments of Node. */
+  readonly node?: readonly string[];
+}
+
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  const { data, compileCache, flags = [], node = [] } = options;
+  // No variable of whoever runs this changes the configuration.
+  const env = {
+    PATH: process.env['PATH'],
+    ...(process.env['TMPDIR'] === undefined ? {} : { TMPDIR: process.env['TMPDIR'] }),
+    ...(compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache }),
+  };
+  const any = '127.0.0.1:0';
+  const argv = [...node, executable, 'server', '--data', data, '--listen', any, '--xds-listen', any, ...flags];
+  const spawned = performance.now();
+  const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { pid } = child;
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+  if (pid === undefined) throw new Error('a server cannot be started', { cause: await ended.catch((error) => error) });
+  const guard = startOrphanGuard(pid);
+  void ended.then(() => guard.kill('SIGKILL'));
+
+  let output = '';
+  const listening = Promise.withResolvers<Addresses>();
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface(stream).on('line', (line) => {
+      output += `${line}\n`;
+      const addresses = addressesIn(line);
+      if (addresses !== undefined) listening.resolve(addresses);
+    });
+  }
+  const stop = async (limitMs = patienceMs): Promise<Ended> => {
+    child.kill('SIGTERM');
+    const force = setTimeout(() => child.kill('SIGKILL'), limitMs);
+    try {
+      return await ended;
+    } finally {
+      clearTimeout(force);
+    }
+  };
+  const tooLate = setTimeout(
+    () => listening.reject(new Error(`no server after ${patienceMs} ms: ${output}`)),
+    patienceMs,
+  );
+  void ended.then(({ code }) => listening.reject(new Error(`the server ended with ${code}: ${output}`)));
+  try {
+    const { address, xdsAddress } = await listening.promise;
+    await until('the server to be ready', async () => (await statusOf(`http://${address}/readyz`)) === 200, {
+      everyMs: 1,
+      describe: () => output,
+    });
+    return {
+      pid,
+      address,
+      xdsPort: Number(xdsAddress.split(':').at(-1)),
+      startMs: performance.now() - spawned,
+      output: () => output,
+      residentBytes: () => residentBytes(pid),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  } finally {
+    clearTimeout(tooLate);
+  }
+}
+
+interface Addresses {
+  readonly address: string;
+  readonly xdsAddress: string;
+}
+
+/** What a server logs when it listens: its ports are free ones. */
+function addressesIn(line: string): Addresses | undefined {
+  if (!line.includes('"server_ready"')) return undefined;
+  return JSON.parse(line) as Addresses;
+}
+
+function statusOf(url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    }).once('error', reject);
+  });
+}
+
+/** Linux tells it in kB (which are KiB). */
+function residentBytes(pid: number): number {
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  if (kib === undefined) throw new Error(`/proc/${pid}/status says nothing about VmRSS`);
+  return Number(kib) * 1024;
+}
