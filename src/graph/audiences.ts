@@ -1,62 +1,39 @@
-import type { ObjectKey } from '../model/index.ts';
-import type { Collection, Derived, Index, Kernel, Rows } from '../view/index.ts';
+import type { Index, Kernel, Read, Rows } from '../view/index.ts';
 import { fleetAudience, fleetsOfAudience, splitKey } from './names.ts';
 
-/** That fleets use a target: pools or certificates. One row of what refers to it. */
+/** That fleets use targets: clusters or secrets, by their names. */
 export interface Use {
   readonly fleets: readonly string[];
-  readonly targets: readonly ObjectKey[];
-}
-
-/** Who gets a target: the proxies of all fleets that use it. */
-export interface TargetAudience {
-  readonly audience: string;
-  readonly fleets: readonly string[];
+  readonly targets: readonly string[];
 }
 
 /**
- * Target → the audience of the fleets that use it, and fleet → the audiences it is part of. The target's name is
- * the same in every fleet, so a proxy keeps what it has when a further fleet begins to use the target.
+ * Target → the fleets that use it, each as `target|fleet`. A target's name is the same in every fleet, so a proxy keeps
+ * what it has when a further fleet begins to use it.
  */
-export function declareTargetAudiences(
+export function declareFleetsOf<R>(
   kernel: Kernel,
   what: string,
-  sources: readonly Rows<Use>[],
-): { audiences: Derived<TargetAudience>; targets: Collection; ofFleet: Index } {
+  sources: readonly Rows<R>[],
+  useOf: (row: R) => Use,
+): Index {
   // In two steps, so that the hundredth service that uses a pool in the same fleet changes nothing.
-  const uses = kernel.index(`${what} by fleet of use`, sources, (row: Use) =>
-    row.targets.flatMap((target) => row.fleets.map((fleet) => `${target}|${fleet}`)),
-  );
-  const usedIn = kernel.derive<{ target: ObjectKey; fleet: string }>(
-    `${what} and fleet`,
-    uses,
-    (_read, key) => {
-      const [target = '', fleet = ''] = splitKey(key);
-      return { target, fleet };
-    },
-    { same: () => true },
-  );
-  const fleetsOf = kernel.index(`fleets of ${what}`, usedIn, (row: { target: ObjectKey }) => [row.target]);
-  const audiences = kernel.derive<TargetAudience>(
-    `audience of ${what}`,
-    fleetsOf,
-    (read, key) => {
-      const fleets = [...read(fleetsOf, key)].map((pair) => splitKey(pair)[1] as string).sort();
-      return { audience: fleetAudience(...fleets), fleets };
-    },
-    { same: (a, b) => a.audience === b.audience },
-  );
-  const byAudience = kernel.index(`${what} by audience`, audiences, (row: TargetAudience) => [row.audience]);
-  const shared = kernel.derive<{ fleets: readonly string[] }>(
-    `fleets of ${what} audiences`,
-    byAudience,
-    (_read, key) => ({ fleets: fleetsOfAudience(key) }),
-    { same: () => true },
-  );
-  const ofFleet = kernel.index(
-    `${what} audiences of fleets`,
-    shared,
-    (row: { fleets: readonly string[] }) => row.fleets,
-  );
-  return { audiences, targets: fleetsOf, ofFleet };
+  const pairs = kernel.index(`${what} by fleet`, sources, (row: R) => {
+    const { fleets, targets } = useOf(row);
+    return targets.flatMap((target) => fleets.map((fleet) => `${target}|${fleet}`));
+  });
+  return kernel.grouping(`fleets of ${what}`, pairs, (pair) => [splitKey(pair)[0] as string]);
+}
+
+/** Who gets a target: the proxies of all fleets that use it. */
+export function audienceOf(read: Read, fleetsOf: Index, target: string): string {
+  return fleetAudience(...[...read(fleetsOf, target)].map((pair) => splitKey(pair)[1] as string).sort());
+}
+
+/** Fleet → the audiences of targets that it is part of. */
+export function declareAudiencesOf(kernel: Kernel, what: string, targets: Rows<{ readonly audience: string }>): Index {
+  const audiences = kernel.index(`audiences of ${what}`, targets, ({ audience }: { readonly audience: string }) => [
+    audience,
+  ]);
+  return kernel.grouping(`audiences of ${what} by fleet`, audiences, fleetsOfAudience);
 }

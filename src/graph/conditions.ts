@@ -1,14 +1,14 @@
-import { type Kind, type ObjectKey, objectKey, type RouteSpec, resolveRef } from '../model/index.ts';
+import { type Kind, type RouteSpec, resolveRef } from '../model/index.ts';
 import type { Collection, Derived, Kernel, Read } from '../view/index.ts';
 import { placeOf } from './attachments.ts';
 import type { EffectiveRows, ObjectTables } from './effective.ts';
 import { forwardOf } from './listeners.ts';
-import { anyAddress, claimKey, hostKey, pathOf } from './names.ts';
+import { anyAddress, hostKey, pathOf } from './names.ts';
 import { type References, resolveCertificate, resolveTarget } from './references.ts';
 import type { Effective, Problem, RuleSet, ServiceFacts, Verdict, Verdicts } from './rows.ts';
-import type { RuleSets } from './rule-sets.ts';
+import { inlineKeysOf, type RuleSets } from './rule-sets.ts';
 import { sameJson } from './same.ts';
-import type { Services } from './services.ts';
+import { ownerOfSocket, type Services } from './services.ts';
 import type { VirtualHosts } from './virtual-hosts.ts';
 
 interface Parts {
@@ -24,10 +24,10 @@ interface Parts {
 export function declareVerdicts(kernel: Kernel, parts: Parts): Derived<Verdicts> {
   const { objects, effective } = parts;
   const verdict: { readonly [K in Kind]: (read: Read, row: Effective<K>) => Verdicts } = {
-    Scope: () => all([]),
-    Fleet: () => all([]),
-    Node: () => all([]),
-    Certificate: () => all([]),
+    Scope: () => fine,
+    Fleet: () => fine,
+    Node: () => fine,
+    Certificate: () => fine,
     BackendPool: (read, pool) => all([], poolProblems(read, parts, pool)),
     VirtualService: (read, service) => serviceVerdicts(read, parts, service),
     Route: (read, route) => routeVerdicts(read, parts, route),
@@ -38,11 +38,14 @@ export function declareVerdicts(kernel: Kernel, parts: Parts): Derived<Verdicts>
     (read, key) => {
       const kind = key.slice(0, key.indexOf('/')) as Kind;
       const row = read(effective[kind] as Derived<Effective>, key);
-      return row === undefined ? all([]) : verdict[kind](read, row as never);
+      return row === undefined ? fine : verdict[kind](read, row as never);
     },
     { same: sameJson },
   );
 }
+
+/** What most objects have, and share. */
+const fine: Verdicts = all([]);
 
 /** `notAccepted` and `unresolved` are the problems; the first gives the reason, all give the message. */
 function all(notAccepted: readonly Problem[], unresolved: readonly Problem[] = []): Verdicts {
@@ -78,7 +81,7 @@ function poolProblems(read: Read, { references }: Parts, pool: Effective<'Backen
 function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualService'>): Verdicts {
   const { services, references } = parts;
   const facts = read(services.facts, service.key);
-  if (facts === undefined) return all([]);
+  if (facts === undefined) return fine;
   const unresolved: Problem[] = [];
   for (const listener of service.spec.listeners) {
     const place = `listener ${listener.name}`;
@@ -88,7 +91,7 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
     }
     resolveTarget(read, references, forwardOf(listener.defaultAction), service.scope, place, unresolved);
   }
-  const sets = setsOf(read, parts.rules, service.key);
+  const sets = inlineKeysOf(service).flatMap((key) => read(parts.rules.ruleSets, key) ?? []);
   for (const set of sets) unresolved.push(...set.problems);
   if (!facts.enabled) {
     const disabled: Verdict = {
@@ -100,7 +103,7 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
     return { conditions: [disabled, condition('ResolvedRefs', unresolved)] };
   }
   const problems: Problem[] = [];
-  if (read(services.fleets, objectKey('Fleet', undefined, facts.fleet)) === undefined) {
+  if (!facts.fleetExists) {
     const named =
       service.spec.fleet === undefined
         ? 'spec.fleet is not set and there is not exactly one Fleet'
@@ -115,13 +118,9 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
   return all(problems, unresolved);
 }
 
-function setsOf(read: Read, { ruleSets, ruleSetsOf }: RuleSets, unit: ObjectKey): RuleSet[] {
-  return [...read(ruleSetsOf, unit)].sort().flatMap((key) => read(ruleSets, key) ?? []);
-}
-
 function socketProblems(read: Read, services: Services, facts: ServiceFacts): Problem[] {
   return facts.sockets.flatMap(({ address, port }) => {
-    const owner = read(services.socketOwners, claimKey(facts.fleet, port, address))?.owner;
+    const owner = ownerOfSocket(read, services, facts.fleet, { port, address });
     if (owner === undefined || owner === facts.key) return [];
     const socket = address === anyAddress ? `port ${port} on all addresses` : `port ${port} on ${address}`;
     const message = `${socket} belongs to the older VirtualService ${pathOf(owner)}: choose another port or address, or attach to that one by Route`;
@@ -135,7 +134,6 @@ function hostProblems(
   { hosts }: Parts,
   set: RuleSet,
 ): (Problem & { readonly at: string; readonly host: string })[] {
-  if (set.isDefault) return [];
   return set.attachments.flatMap((attachment) =>
     attachment.hosts.flatMap((host) => {
       const owner = read(hosts.hostOwners, hostKey(attachment.table, host));
@@ -150,7 +148,7 @@ function hostProblems(
 
 function routeVerdicts(read: Read, parts: Parts, route: Effective<'Route'>): Verdicts {
   const set = read(parts.rules.ruleSets, route.key);
-  if (set === undefined) return all([]);
+  if (set === undefined) return fine;
   const conflicts = hostProblems(read, parts, set);
   const detached = set.detached.map((problem) => ({
     reason: problem.reason,

@@ -6,22 +6,22 @@ import { declareInUse } from './in-use.ts';
 import { declareListeners } from './listeners.ts';
 import { declareReferences } from './references.ts';
 import type {
-  DefaultActionRow,
+  DefaultActionsRow,
   Effective,
   FleetAudiences,
   ListenerRow,
   Pin,
-  PolicyRow,
   PoolRow,
-  RouteTableRow,
   RuleSet,
   SecretRow,
+  ServedRow,
   ServiceFacts,
   SocketOwner,
   Verdicts,
   VirtualHostRow,
 } from './rows.ts';
 import { declareRuleSets } from './rule-sets.ts';
+import { declareServed } from './served.ts';
 import { declareServices } from './services.ts';
 import { declareVirtualHosts } from './virtual-hosts.ts';
 
@@ -41,25 +41,23 @@ export interface Graph {
 
   /** By service key. */
   readonly services: Derived<ServiceFacts>;
-  /** By `fleet|port|address`. */
+  /** By `fleet|port|address`, only where claims are in each other's way: elsewhere the only claimant has it. */
   readonly socketOwners: Derived<SocketOwner>;
   /** By `socketKey`. */
   readonly listeners: Derived<ListenerRow>;
-  /** By `tableKey`. */
-  readonly routeTables: Derived<RouteTableRow>;
+  /** By service key. */
+  readonly served: Derived<ServedRow>;
   /** By `hostKey`. */
   readonly virtualHosts: Derived<VirtualHostRow>;
   /** Table key → keys of its virtual hosts. */
   readonly virtualHostsOf: Index;
   /** By `RuleSet.key`. */
   readonly ruleSets: Derived<RuleSet>;
-  /** By service key and name of the listener, joined by `|`. */
-  readonly defaultActions: Derived<DefaultActionRow>;
   /** By service key. */
-  readonly policies: Derived<PolicyRow>;
-  /** By pool key. */
+  readonly defaultActions: Derived<DefaultActionsRow>;
+  /** By the name of the cluster. */
   readonly pools: Derived<PoolRow>;
-  /** By certificate key. */
+  /** By the name of the secret. */
   readonly secrets: Derived<SecretRow>;
   /** By fleet name. Every proxy of a fleet also has the audience `allFleets`. */
   readonly fleetAudiences: Derived<FleetAudiences>;
@@ -78,9 +76,10 @@ export function declareGraph(kernel: Kernel): Graph {
   const services = declareServices(kernel, effective);
   const references = declareReferences(kernel, objects, effective);
   const rules = declareRuleSets(kernel, effective, services, references);
-  const hosts = declareVirtualHosts(kernel, rules.ruleSets);
+  const hosts = declareVirtualHosts(kernel, services.facts, rules.ruleSets);
   const listeners = declareListeners(kernel, effective, services, references);
-  const inUse = declareInUse(kernel, { effective, services, references, rules, listeners });
+  const served = declareServed(kernel, { effective, facts: services.facts, rules, listeners });
+  const inUse = declareInUse(kernel, { effective, references, ruleSets: rules.ruleSets, served });
   const verdicts = declareVerdicts(kernel, { objects, effective, services, references, rules, hosts });
   return {
     objects,
@@ -90,9 +89,8 @@ export function declareGraph(kernel: Kernel): Graph {
     inScope,
     services: services.facts,
     socketOwners: services.socketOwners,
-    listeners: listeners.listeners,
-    routeTables: listeners.routeTables,
-    policies: listeners.policies,
+    listeners,
+    served,
     virtualHosts: hosts.virtualHosts,
     virtualHostsOf: hosts.virtualHostsOf,
     ruleSets: rules.ruleSets,

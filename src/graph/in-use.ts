@@ -1,26 +1,25 @@
-import { type ObjectKey, objectKey } from '../model/index.ts';
+import { objectKey } from '../model/index.ts';
 import type { Derived, Index, Kernel, Read } from '../view/index.ts';
-import { declareTargetAudiences, type Use } from './audiences.ts';
+import { audienceOf, declareAudiencesOf, declareFleetsOf, type Use } from './audiences.ts';
 import type { EffectiveRows } from './effective.ts';
-import { chainsOfService, type Listeners } from './listeners.ts';
-import { allFleetsAudience, fleetAudience, pathOf, unavailableCluster } from './names.ts';
+import { allFleetsAudience, fleetAudience, fleetsOfAudience, pathOf } from './names.ts';
 import { type References, resolveCertificate } from './references.ts';
-import type { Effective, FleetAudiences, PoolRow, RuleSet, SecretRow, Target } from './rows.ts';
-import { defaultActionKey, type RuleSets } from './rule-sets.ts';
-import type { Services } from './services.ts';
+import type { Effective, FleetAudiences, PoolRow, RuleSet, SecretRow, ServedRow } from './rows.ts';
+import { clustersOf } from './served.ts';
 
 export interface InUse {
+  /** By the name of the cluster. */
   readonly pools: Derived<PoolRow>;
+  /** By the name of the secret. */
   readonly secrets: Derived<SecretRow>;
   readonly fleetAudiences: Derived<FleetAudiences>;
 }
 
 export interface InUseParts {
   readonly effective: EffectiveRows;
-  readonly services: Services;
   readonly references: References;
-  readonly rules: RuleSets;
-  readonly listeners: Listeners;
+  readonly ruleSets: Derived<RuleSet>;
+  readonly served: Derived<ServedRow>;
 }
 
 /**
@@ -28,60 +27,42 @@ export interface InUseParts {
  * referred to from something that is served, by a reference that works: naming the pool of another tenant must not
  * send its certificates to one's own proxies.
  */
-export function declareInUse(kernel: Kernel, parts: InUseParts): InUse {
-  const { effective, services, references, rules, listeners } = parts;
-  const { facts, serving } = services;
-
-  const servicePools = kernel.derive<Use>(
-    'pools of services',
-    serving,
-    (read, service) => {
-      const served = read(serving, service);
-      if (served === undefined) return undefined;
-      const targets: Target[] = [];
-      for (const key of read(rules.ruleSetsOf, service)) {
-        const set = read(rules.ruleSets, key);
-        if (set !== undefined && fleetsOf(read, set).length > 0) targets.push(...targetsOf(set));
-      }
-      for (const chain of chainsOfService(read, { facts, listeners: listeners.listeners }, service)) {
-        if (chain.kind === 'tcp') targets.push(chain.target);
-        else for (const { name } of chain.listeners) targets.push(...defaultTarget(read, service, name));
-      }
-      return { fleets: [served.fleet], targets: poolsOf(targets) };
-    },
-    { same },
-  );
+export function declareInUse(kernel: Kernel, { effective, references, ruleSets, served }: InUseParts): InUse {
   const routePools = kernel.derive<Use>(
     'pools of routes',
-    effective.Route,
-    (read, route) => {
-      const set = read(rules.ruleSets, route);
-      const fleets = set === undefined ? [] : fleetsOf(read, set);
-      return set === undefined || fleets.length === 0 ? undefined : { fleets, targets: poolsOf(targetsOf(set)) };
+    ruleSets,
+    (read, key) => {
+      const set = read(ruleSets, key);
+      // What inline rules lead to stands in the row of their service.
+      if (set === undefined || set.key !== set.unit) return undefined;
+      const fleets = fleetsOf(read, set);
+      return fleets.length === 0 ? undefined : { fleets, targets: clustersOf(set.rules.map(({ target }) => target)) };
     },
-    { same },
+    { same: sameUse },
   );
 
   /** The fleets whose proxies have a table that the set stands in. */
   function fleetsOf(read: Read, { attachments }: RuleSet): string[] {
-    return [...new Set(attachments.flatMap(({ table }) => read(listeners.servedTables, table)?.fleet ?? []))].sort();
+    const fleets = new Set<string>();
+    for (const { service, table } of attachments) {
+      const row = read(served, service);
+      if (row?.tables.includes(table)) fleets.add(row.fleet);
+    }
+    return [...fleets].sort();
   }
 
-  function defaultTarget(read: Read, service: ObjectKey, listener: string): Target[] {
-    const row = read(rules.defaultActions, defaultActionKey(service, listener));
-    return row === undefined ? [] : [row.target];
-  }
-
-  const poolUse = declareTargetAudiences(kernel, 'pools', [servicePools, routePools]);
-
+  const fleetsOfPools = declareFleetsOf(kernel, 'pools', [served, routePools], (row: ServedRow | Use) =>
+    'service' in row ? { fleets: [row.fleet], targets: row.pools } : row,
+  );
   const pools = kernel.derive<PoolRow>(
     'pools in use',
-    poolUse.targets,
-    (read, key) => {
-      const pool = read(effective.BackendPool, key);
-      const use = read(poolUse.audiences, key);
-      if (pool === undefined || use === undefined) return undefined;
-      return { pool: key, generation: pool.generation, audience: use.audience, spec: pool.spec, ...tlsOf(read, pool) };
+    fleetsOfPools,
+    (read, cluster) => {
+      const pool = read(effective.BackendPool, keyOf('BackendPool', cluster));
+      if (pool === undefined) return undefined;
+      const { key, generation, spec } = pool;
+      const audience = audienceOf(read, fleetsOfPools, cluster);
+      return { pool: key, generation, audience, spec, ...tlsOf(read, pool) };
     },
     { same: samePool },
   );
@@ -98,56 +79,43 @@ export function declareInUse(kernel: Kernel, parts: InUseParts): InUse {
     return { caSecret, clientSecret, tlsBroken: tls !== undefined && (caSecret === undefined || isClientMissing) };
   }
 
-  const serviceCertificates = kernel.derive<Use>(
-    'certificates of services',
-    serving,
-    (read, service) => {
-      const served = read(serving, service);
-      if (served === undefined) return undefined;
-      const chains = chainsOfService(read, { facts, listeners: listeners.listeners }, service);
-      const secrets = chains.flatMap((chain) => (chain.kind === 'http' ? (chain.tls?.secrets ?? []) : []));
-      return secrets.length === 0 ? undefined : { fleets: [served.fleet], targets: certificatesOf(secrets) };
-    },
-    { same },
-  );
-  const poolCertificates = kernel.derive<Use>(
+  const poolSecrets = kernel.derive<Use>(
     'certificates of pools',
     pools,
-    (read, key) => {
-      const pool = read(pools, key);
-      const use = read(poolUse.audiences, key);
+    (read, cluster) => {
+      const pool = read(pools, cluster);
       // Without one of them the cluster is empty, and asks for none.
-      if (pool?.caSecret === undefined || pool.tlsBroken || use === undefined) return undefined;
-      const { caSecret, clientSecret } = pool;
-      return { fleets: use.fleets, targets: certificatesOf([caSecret, ...(clientSecret ? [clientSecret] : [])]) };
+      if (pool?.caSecret === undefined || pool.tlsBroken) return undefined;
+      const { audience, caSecret, clientSecret = caSecret } = pool;
+      return { fleets: fleetsOfAudience(audience), targets: [...new Set([caSecret, clientSecret])].sort() };
     },
-    { same },
+    { same: sameUse },
   );
-  const certificateUse = declareTargetAudiences(kernel, 'certificates', [serviceCertificates, poolCertificates]);
-
+  const fleetsOfSecrets = declareFleetsOf(kernel, 'certificates', [served, poolSecrets], (row: ServedRow | Use) =>
+    'service' in row ? { fleets: [row.fleet], targets: row.secrets } : row,
+  );
   const secrets = kernel.derive<SecretRow>(
     'certificates in use',
-    certificateUse.targets,
-    (read, key) => {
-      const certificate = read(effective.Certificate, key);
-      const use = read(certificateUse.audiences, key);
-      if (certificate === undefined || use === undefined) return undefined;
-      const { generation, spec } = certificate;
-      return { certificate: key, generation, audience: use.audience, spec };
+    fleetsOfSecrets,
+    (read, secret) => {
+      const certificate = read(effective.Certificate, keyOf('Certificate', secret));
+      if (certificate === undefined) return undefined;
+      const { key, generation, spec } = certificate;
+      return { certificate: key, generation, audience: audienceOf(read, fleetsOfSecrets, secret), spec };
     },
     { same: (a, b) => a.spec === b.spec && a.generation === b.generation && a.audience === b.audience },
   );
 
-  const fleetAudiences = declareFleetAudiences(kernel, services, [poolUse.ofFleet, certificateUse.ofFleet]);
-  return { pools, secrets, fleetAudiences };
+  const shared = [declareAudiencesOf(kernel, 'pools', pools), declareAudiencesOf(kernel, 'certificates', secrets)];
+  return { pools, secrets, fleetAudiences: declareFleetAudiences(kernel, effective, shared) };
 }
 
 function declareFleetAudiences(
   kernel: Kernel,
-  { fleets }: Services,
+  { Fleet: fleets }: EffectiveRows,
   shared: readonly Index[],
 ): Derived<FleetAudiences> {
-  const byName = kernel.index('fleets by name', fleets, (_exists, key) => [pathOf(key)]);
+  const byName = kernel.index('fleets by name', fleets, (_row, key) => [pathOf(key)]);
   return kernel.derive<FleetAudiences>(
     'audiences of fleets',
     byName,
@@ -160,29 +128,12 @@ function declareFleetAudiences(
   );
 }
 
-function targetsOf({ rules }: RuleSet): Target[] {
-  return rules.map(({ target }) => target);
-}
-
-/** Keys of the pools that targets lead to, sorted. */
-function poolsOf(targets: readonly Target[]): ObjectKey[] {
-  const paths = new Set(targets.flatMap(({ clusters }) => clusters.map(({ cluster }) => cluster)));
-  paths.delete(unavailableCluster);
-  return [...paths].sort().map((path) => keyOf('BackendPool', path));
-}
-
-/** Keys of the certificates behind names of secrets, sorted. */
-function certificatesOf(secrets: readonly string[]): ObjectKey[] {
-  return [...new Set(secrets)].sort().map((path) => keyOf('Certificate', path));
-}
-
 /** Clusters and secrets are called by the path of their object. */
-function keyOf(kind: 'BackendPool' | 'Certificate', path: string): ObjectKey {
-  const [scope, name = ''] = path.split('/');
-  return objectKey(kind, scope, name);
+function keyOf(kind: 'BackendPool' | 'Certificate', path: string): string {
+  return objectKey(kind, ...(path.split('/') as [string, string]));
 }
 
-function same(a: Use, b: Use): boolean {
+function sameUse(a: Use, b: Use): boolean {
   return a.fleets.join() === b.fleets.join() && a.targets.join() === b.targets.join();
 }
 

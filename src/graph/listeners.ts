@@ -1,49 +1,38 @@
-import type { DefaultAction, Forward, Listener, ObjectKey } from '../model/index.ts';
+import type { DefaultAction, Forward, Listener } from '../model/index.ts';
 import type { Derived, Kernel, Read } from '../view/index.ts';
 import type { EffectiveRows } from './effective.ts';
 import { lowerCase } from './hosts.ts';
-import { anyAddress, claimKey, socketKey, splitKey, tableKey } from './names.ts';
+import { anyAddress, fleetAudience, socketKey, splitKey, tableKey } from './names.ts';
 import { type References, resolveCertificate, resolveTarget } from './references.ts';
-import type { ChainRow, Effective, ListenerRow, PolicyRow, RouteTableRow } from './rows.ts';
+import type { ChainRow, Effective, ListenerRow, ServiceFacts } from './rows.ts';
 import { sameJson } from './same.ts';
-import type { Services, Serving } from './services.ts';
+import { ownerOfSocket, type Services } from './services.ts';
 
-export interface Listeners {
-  /** By `socketKey`. */
-  readonly listeners: Derived<ListenerRow>;
-  /** By `tableKey`: the tables that some chain names, whatever the service's generation. */
-  readonly servedTables: Derived<Serving>;
-  /** By `tableKey`. */
-  readonly routeTables: Derived<RouteTableRow>;
-  /** By service key. */
-  readonly policies: Derived<PolicyRow>;
-}
-
-/** What the proxies of a fleet listen on, with all that a listener names. */
+/** What the proxies of a fleet listen on, with all that a listener names; by `socketKey`. */
 export function declareListeners(
   kernel: Kernel,
   effective: EffectiveRows,
   services: Services,
   references: References,
-): Listeners {
-  const { facts, serving, socketOwners, sockets, tables } = services;
-  const listeners = kernel.derive<ListenerRow>(
+): Derived<ListenerRow> {
+  return kernel.derive<ListenerRow>(
     'listeners',
-    sockets,
+    services.sockets,
     (read, key) => {
-      const [unit = '', port = '', address = ''] = splitKey(key);
+      const [unit = '', portText = '', address = ''] = splitKey(key);
+      const port = Number(portText);
       const service = read(effective.VirtualService, unit);
-      const served = read(serving, unit);
-      if (service === undefined || served === undefined) return undefined;
-      if (read(socketOwners, claimKey(served.fleet, Number(port), address))?.owner !== unit) return undefined;
-      const chains = chainsOf(read, service, Number(port));
+      const facts = read(services.facts, unit);
+      if (service === undefined || facts?.fleetExists !== true) return undefined;
+      if (ownerOfSocket(read, services, facts.fleet, { port, address }) !== unit) return undefined;
+      const chains = chainsOf(read, service, port);
       if (chains.length === 0) return undefined;
       return {
         service: unit,
         generation: service.generation,
-        audience: served.audience,
+        audience: fleetAudience(facts.fleet),
         address: address === anyAddress ? undefined : address,
-        port: Number(port),
+        port,
         chains,
         spec: service.spec,
       };
@@ -75,55 +64,15 @@ export function declareListeners(
     const tls = { secrets, serverNames: lowerCase(listener.hosts) };
     return [{ kind: 'http', listeners: [listener], table: tableKey(service.key, listener), tls }];
   }
-
-  const servedTables = kernel.derive<Serving>(
-    'route tables served',
-    tables,
-    (read, table) => {
-      const [service = ''] = splitKey(table);
-      const used = chainsOfService(read, { facts, listeners }, service);
-      return used.some((chain) => chain.kind === 'http' && chain.table === table) ? read(serving, service) : undefined;
-    },
-    { same: (a, b) => a.fleet === b.fleet },
-  );
-
-  const routeTables = kernel.derive<RouteTableRow>(
-    'route tables',
-    servedTables,
-    (read, table) => {
-      const [service = ''] = splitKey(table);
-      const served = read(servedTables, table);
-      const generation = read(effective.VirtualService, service)?.generation;
-      if (served === undefined || generation === undefined) return undefined;
-      return { table, service, generation, audience: served.audience };
-    },
-    { same: sameJson },
-  );
-
-  const policies = kernel.derive<PolicyRow>(
-    'policy slots',
-    serving,
-    (read, service) => {
-      const served = read(serving, service);
-      const generation = read(effective.VirtualService, service)?.generation;
-      if (served === undefined || generation === undefined) return undefined;
-      const used = new Set(chainsOfService(read, { facts, listeners }, service).map(({ kind }) => kind));
-      return { service, generation, audience: served.audience, http: used.has('http'), tcp: used.has('tcp') };
-    },
-    { same: sameJson },
-  );
-
-  return { listeners, servedTables, routeTables, policies };
 }
 
 /** Chains of the service that some proxy has: what nobody has needs neither a route table nor a policy nor a secret. */
 export function chainsOfService(
   read: Read,
-  { facts, listeners }: Pick<Services, 'facts'> & Pick<Listeners, 'listeners'>,
-  service: ObjectKey,
+  listeners: Derived<ListenerRow>,
+  { key, sockets }: Pick<ServiceFacts, 'key' | 'sockets'>,
 ): ChainRow[] {
-  const sockets = read(facts, service)?.sockets ?? [];
-  return sockets.flatMap(({ port, address }) => read(listeners, socketKey(service, address, port))?.chains ?? []);
+  return sockets.flatMap(({ port, address }) => read(listeners, socketKey(key, address, port))?.chains ?? []);
 }
 
 /** The pools of a default action, of whichever protocol. */

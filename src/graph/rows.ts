@@ -66,6 +66,7 @@ export interface ServiceFacts {
   readonly scope: string;
   /** Name of the fleet, whether or not it exists. */
   readonly fleet: string;
+  readonly fleetExists: boolean;
   readonly enabled: boolean;
   readonly listeners: readonly ListenerFacts[];
   /** What it listens on: each address with each port once. */
@@ -111,10 +112,7 @@ export interface Attachment {
   readonly hosts: readonly string[];
 }
 
-/**
- * Rules that claim hosts together: a Route, or one inline entry of a listener. A default set has no rules and claims
- * nothing: it makes the listener's own hosts be served, with its default action.
- */
+/** Rules that claim hosts together: a Route, or one inline entry of a listener. */
 export interface RuleSet {
   readonly key: string;
   /** The object it came from. */
@@ -122,7 +120,6 @@ export interface RuleSet {
   readonly generation: number;
   readonly age: Age;
   readonly scope: string;
-  readonly isDefault: boolean;
   readonly attachments: readonly Attachment[];
   readonly rules: readonly ResolvedRule[];
   /** References of rules that do not work. */
@@ -148,20 +145,19 @@ export interface VirtualHostRow {
   readonly listener: string;
 }
 
-/** What an HTTP or HTTPS listener does with requests that no rule matched. */
-export interface DefaultActionRow {
+/** What the HTTP and HTTPS listeners of a service do with requests that no rule matched. */
+export interface DefaultActionsRow {
   readonly unit: ObjectKey;
   readonly generation: number;
+  readonly listeners: readonly ListenerDefault[];
+}
+
+export interface ListenerDefault {
+  /** Of the listener. */
+  readonly name: string;
   /** Undefined: 404. */
   readonly action: DefaultAction | undefined;
   readonly target: Target;
-}
-
-export interface RouteTableRow {
-  readonly table: string;
-  readonly service: ObjectKey;
-  readonly generation: number;
-  readonly audience: string;
 }
 
 /** One Envoy listener: what one service serves at one address and port. */
@@ -189,13 +185,22 @@ export type ChainRow =
     }
   | { readonly kind: 'tcp'; readonly listener: Listener; readonly target: Target };
 
-/** The policy slots of a service: one name each, shared by all its listeners. */
-export interface PolicyRow {
+/**
+ * What the proxies of a service's fleet have of it, all its chains together. Unchanged by an edit that leaves all of
+ * these names as they are: the generation is read from the object.
+ */
+export interface ServedRow {
   readonly service: ObjectKey;
-  readonly generation: number;
+  readonly fleet: string;
   readonly audience: string;
+  /** Keys of the route tables that chains name, each once. */
+  readonly tables: readonly string[];
+  /** Whether there are chains of the sort, which decides about the slots for policy. */
   readonly http: boolean;
   readonly tcp: boolean;
+  /** Names of secrets and clusters that the service itself leads to, each once and sorted. */
+  readonly secrets: readonly string[];
+  readonly pools: readonly string[];
 }
 
 /** A pool that some fleet uses. */

@@ -1,33 +1,31 @@
 import type { Forward, ObjectKey, Rule } from '../model/index.ts';
-import type { Derived, Index, Kernel, Read } from '../view/index.ts';
+import type { Derived, Kernel, Read } from '../view/index.ts';
 import { attachmentsOf } from './attachments.ts';
 import type { EffectiveRows } from './effective.ts';
 import { intersect, lowerCase } from './hosts.ts';
 import { splitKey } from './names.ts';
 import { noTarget, type References, resolveTarget } from './references.ts';
-import type { DefaultActionRow, Effective, Problem, ResolvedRule, RuleSet, Target } from './rows.ts';
+import type { DefaultActionsRow, Effective, Problem, ResolvedRule, RuleSet, Target } from './rows.ts';
 import { sameJson } from './same.ts';
 import type { Services } from './services.ts';
 
 export interface RuleSets {
   /** By `RuleSet.key`. */
   readonly ruleSets: Derived<RuleSet>;
-  /** Object → keys of its rule sets. */
-  readonly ruleSetsOf: Index;
-  /** By `defaultActionKey`. */
-  readonly defaultActions: Derived<DefaultActionRow>;
+  /** By service key. */
+  readonly defaultActions: Derived<DefaultActionsRow>;
 }
 
-/** Last part of the key of the set that makes a listener's own hosts be served. */
-const defaultSet = 'default';
-
 /** Key of the rule set of an inline entry: `service|listener|entry`; of a Route it is the Route's own key. */
-function inlineKey(service: ObjectKey, listener: string, entry: number | typeof defaultSet): string {
+function inlineKey(service: ObjectKey, listener: string, entry: number): string {
   return `${service}|${listener}|${entry}`;
 }
 
-export function defaultActionKey(service: ObjectKey, listener: string): string {
-  return `${service}|${listener}`;
+/** Keys of the rule sets of a service's inline entries, in the order written. */
+export function inlineKeysOf({ key, spec }: Effective<'VirtualService'>): string[] {
+  return spec.listeners.flatMap(({ protocol, name, routes = [] }) =>
+    protocol === 'TCP' ? [] : routes.map((_, entry) => inlineKey(key, name, entry)),
+  );
 }
 
 /** Rules with their pools, and where they are attached. */
@@ -38,16 +36,7 @@ export function declareRuleSets(
   references: References,
 ): RuleSets {
   const { objects } = references;
-  const inlineKeys = kernel.index(
-    'inline rule sets',
-    effective.VirtualService,
-    (service: Effective<'VirtualService'>) =>
-      service.spec.listeners.flatMap((listener) => {
-        if (listener.protocol === 'TCP') return [];
-        const entries = (listener.routes ?? []).map((_, entry) => inlineKey(service.key, listener.name, entry));
-        return [...entries, inlineKey(service.key, listener.name, defaultSet)];
-      }),
-  );
+  const inlineKeys = kernel.index('inline rule sets', effective.VirtualService, inlineKeysOf);
 
   const ruleSets = kernel.derive<RuleSet>(
     'rule sets',
@@ -68,8 +57,7 @@ export function declareRuleSets(
     const listenerFacts = facts?.listeners.find((candidate) => candidate.name === name);
     if (service === undefined || facts === undefined || listener === undefined || listenerFacts?.table === undefined)
       return undefined;
-    const isDefault = entry === defaultSet;
-    const route = isDefault ? undefined : listener.routes?.[Number(entry)];
+    const route = listener.routes?.[Number(entry)];
     const hosts = intersect(listenerFacts.hosts, lowerCase(route?.hosts));
     const isOutside = hosts.length === 0;
     const place = `listener ${name}`;
@@ -77,7 +65,6 @@ export function declareRuleSets(
     const outside = { reason: 'HostConflict', message: `${place} serves none of the hosts of its route ${entry}` };
     return {
       ...setOf(read, key, service, route?.rules ?? [], place),
-      isDefault,
       attachments: !facts.enabled || isOutside ? [] : [attachment],
       detached: isOutside ? [{ service: unit, listener: name, ...outside }] : [],
     };
@@ -88,7 +75,6 @@ export function declareRuleSets(
     if (route === undefined) return undefined;
     return {
       ...setOf(read, unit, route, route.spec.rules, undefined),
-      isDefault: false,
       ...attachmentsOf(read, { objects, services }, route),
     };
   }
@@ -100,7 +86,7 @@ export function declareRuleSets(
     { key: unit, generation, age, scope }: Effective,
     rules: readonly Rule[],
     place: string | undefined,
-  ): Omit<RuleSet, 'isDefault' | 'attachments' | 'detached'> {
+  ): Omit<RuleSet, 'attachments' | 'detached'> {
     const problems: Problem[] = [];
     const resolved = rules.map((rule): ResolvedRule => {
       const where = place === undefined ? `rule ${rule.name}` : `rule ${rule.name} of ${place}`;
@@ -119,31 +105,36 @@ export function declareRuleSets(
     return forward === undefined ? noTarget : resolveTarget(read, references, forward, scope, place, problems);
   }
 
-  const ruleSetsOf = kernel.index('rule sets of objects', ruleSets, (row: RuleSet) => [row.unit]);
-
-  const defaultActionKeys = kernel.index(
-    'default actions by listener',
-    effective.VirtualService,
-    (service: Effective<'VirtualService'>) =>
-      service.spec.listeners
-        .filter(({ protocol }) => protocol !== 'TCP')
-        .map(({ name }) => defaultActionKey(service.key, name)),
-  );
-  const defaultActions = kernel.derive<DefaultActionRow>(
+  const defaultActions = kernel.derive<DefaultActionsRow>(
     'default actions',
-    defaultActionKeys,
-    (read, key) => {
-      const [unit = '', name = ''] = splitKey(key);
+    effective.VirtualService,
+    (read, unit) => {
       const service = read(effective.VirtualService, unit);
-      const listener = service?.spec.listeners.find((candidate) => candidate.name === name);
-      if (service === undefined || listener === undefined) return undefined;
-      // Its problems are told by the verdict, which resolves it for TCP listeners as well.
-      const target = targetOf(read, listener.defaultAction?.forward, service.scope, '', []);
-      return { unit, generation: service.generation, action: listener.defaultAction, target };
+      if (service === undefined) return undefined;
+      const listeners = service.spec.listeners
+        .filter(({ protocol }) => protocol !== 'TCP')
+        .map(({ name, defaultAction: action }) => {
+          // Its problems are told by the verdict, which resolves it for TCP listeners as well.
+          const target = targetOf(read, action?.forward, service.scope, '', []);
+          return { name, action, target };
+        });
+      return { unit, generation: service.generation, listeners };
     },
-    { same: (a, b) => a.generation === b.generation && a.action === b.action && sameJson(a.target, b.target) },
+    { same: sameActions },
   );
-  return { ruleSets, ruleSetsOf, defaultActions };
+  return { ruleSets, defaultActions };
+}
+
+/** Actions are compared by identity, as rules are. */
+function sameActions(a: DefaultActionsRow, b: DefaultActionsRow): boolean {
+  return (
+    a.generation === b.generation &&
+    a.listeners.length === b.listeners.length &&
+    a.listeners.every(({ name, action, target }, at) => {
+      const other = b.listeners[at];
+      return name === other?.name && action === other.action && sameJson(target, other.target);
+    })
+  );
 }
 
 /** Rules are compared by identity: a spec stays the same value as long as its object does. */

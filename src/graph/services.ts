@@ -9,38 +9,31 @@ import {
 import type { Derived, Index, Kernel, Read } from '../view/index.ts';
 import { byAge, type EffectiveRows } from './effective.ts';
 import { lowerCase } from './hosts.ts';
-import { anyAddress, claimKey, fleetAudience, socketKey, splitKey, tableKey } from './names.ts';
+import { anyAddress, claimKey, socketKey, splitKey, tableKey } from './names.ts';
 import type { Effective, ListenerFacts, ServiceFacts, SocketOwner } from './rows.ts';
 import { sameJson } from './same.ts';
 
 /** The fleet of services that name none, where there is not exactly one. */
 const fallbackFleet = 'default';
 
-/** Who serves a service. */
-export interface Serving {
-  readonly fleet: string;
-  readonly audience: string;
-}
-
 export interface Services {
   /** `*` → keys of all Fleets. */
   readonly allFleets: Index;
-  /** By Fleet key: that it exists. Says nothing that an edit of the Fleet could change. */
-  readonly fleets: Derived<true>;
   readonly facts: Derived<ServiceFacts>;
-  /** By `claimKey`. */
+  /** `claimKey` → the services that want it. */
+  readonly socketClaims: Index;
+  /** Key of a fleet's port: that some service wants it on every address, which is in the way of all others. */
+  readonly widePorts: Derived<true>;
+  /** By `claimKey`, only where several claims are in each other's way: see {@link ownerOfSocket}. */
   readonly socketOwners: Derived<SocketOwner>;
-  /** By service key: absent unless the service is enabled, its fleet exists and one of its sockets is its own. */
-  readonly serving: Derived<Serving>;
   /** `socketKey` → the service. */
   readonly sockets: Index;
-  /** `tableKey` → the service. */
-  readonly tables: Index;
 }
 
 /** What services listen on, and who of several that want the same socket gets it. */
 export function declareServices(kernel: Kernel, effective: EffectiveRows): Services {
   const allFleets = kernel.index('all fleets', effective.Fleet, () => ['*']);
+  // Says nothing that an edit of the Fleet could change.
   const fleets = kernel.derive<true>('fleets that exist', effective.Fleet, () => true);
 
   const facts = kernel.derive<ServiceFacts>(
@@ -48,7 +41,10 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
     effective.VirtualService,
     (read, key) => {
       const service = read(effective.VirtualService, key);
-      return service === undefined ? undefined : factsOf(service, fleetOf(read, allFleets, service.spec));
+      if (service === undefined) return undefined;
+      const fleet = fleetOf(read, allFleets, service.spec);
+      const fleetExists = read(fleets, objectKey('Fleet', undefined, fleet)) === true;
+      return factsOf(service, fleet, fleetExists);
     },
     { same: sameJson },
   );
@@ -61,25 +57,34 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
   );
 
   // Only a port that somebody wants on every address needs a look at all its claims together.
-  const mixedPorts = kernel.derive<Readonly<Record<string, ObjectKey>>>(
-    'owners of mixed ports',
-    portClaims,
-    (read, key) => {
-      const [fleet = '', port = ''] = splitKey(key);
-      if (read(socketClaims, claimKey(fleet, Number(port), anyAddress)).size === 0) return undefined;
-      return decidePort(claimants(read, read(portClaims, key)), Number(port));
-    },
+  const widePorts = kernel.derive<true>('wide ports', portClaims, (read, key) => {
+    const [fleet = '', port = ''] = splitKey(key);
+    return read(socketClaims, claimKey(fleet, Number(port), anyAddress)).size > 0 || undefined;
+  });
+  const widePortOwners = kernel.derive<Readonly<Record<string, ObjectKey>>>(
+    'owners of wide ports',
+    widePorts,
+    (read, key) => decidePort(claimants(read, read(portClaims, key)), Number(splitKey(key)[1])),
     { same: sameJson },
+  );
+  const wideSockets = kernel.index(
+    'sockets of wide ports',
+    widePortOwners,
+    (owners: Readonly<Record<string, ObjectKey>>, port) => Object.keys(owners).map((address) => `${port}|${address}`),
   );
 
   const socketOwners = kernel.derive<SocketOwner>(
     'socket owners',
-    socketClaims,
+    [socketClaims, wideSockets],
     (read, key) => {
-      const [fleet = '', port = '', address = ''] = splitKey(key);
-      const owners = read(mixedPorts, portKey(fleet, Number(port)));
-      const owner = owners?.[address] ?? claimants(read, read(socketClaims, key))[0]?.key;
-      return owner === undefined ? undefined : { owner };
+      const [port] = read(wideSockets, key);
+      if (port !== undefined) {
+        const owner = read(widePortOwners, port)?.[key.slice(port.length + 1)];
+        return owner === undefined ? undefined : { owner };
+      }
+      const claims = read(socketClaims, key);
+      const oldest = claims.size > 1 ? claimants(read, claims)[0] : undefined;
+      return oldest === undefined ? undefined : { owner: oldest.key };
     },
     { same: (a, b) => a.owner === b.owner },
   );
@@ -93,27 +98,24 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
     return found.sort((a, b) => byAge(a.age, b.age));
   }
 
-  const serving = kernel.derive<Serving>(
-    'services served',
-    facts,
-    (read, key) => {
-      const row = read(facts, key);
-      if (row === undefined || read(fleets, objectKey('Fleet', undefined, row.fleet)) === undefined) return undefined;
-      const owns = row.sockets.some(
-        ({ port, address }) => read(socketOwners, claimKey(row.fleet, port, address))?.owner === key,
-      );
-      return owns ? { fleet: row.fleet, audience: fleetAudience(row.fleet) } : undefined;
-    },
-    { same: (a, b) => a.fleet === b.fleet },
-  );
-
   const sockets = kernel.index('sockets', facts, (row: ServiceFacts) =>
     row.sockets.map(({ port, address }) => socketKey(row.key, address, port)),
   );
-  const tables = kernel.index('tables of services', facts, (row: ServiceFacts) =>
-    row.enabled ? row.listeners.flatMap((listener) => listener.table ?? []) : [],
-  );
-  return { allFleets, fleets, facts, socketOwners, serving, sockets, tables };
+  return { allFleets, facts, socketClaims, widePorts, socketOwners, sockets };
+}
+
+/** Who serves a socket that somebody claims, or stands in the way of it. Nearly always there is one claim and no question. */
+export function ownerOfSocket(
+  read: Read,
+  { socketClaims, widePorts, socketOwners }: Pick<Services, 'socketClaims' | 'widePorts' | 'socketOwners'>,
+  fleet: string,
+  { port, address }: ServiceFacts['sockets'][number],
+): ObjectKey | undefined {
+  const key = claimKey(fleet, port, address);
+  const claims = read(socketClaims, key);
+  if (claims.size > 1 || read(widePorts, portKey(fleet, port)) === true) return read(socketOwners, key)?.owner;
+  const [only] = claims;
+  return only;
 }
 
 function portKey(fleet: string, port: number): string {
@@ -150,7 +152,7 @@ function fleetOf(read: Read, allFleets: Index, spec: VirtualServiceSpec): string
   return fleets.size === 1 && only !== undefined ? only.slice(objectKey('Fleet', undefined, '').length) : fallbackFleet;
 }
 
-function factsOf(service: Effective<'VirtualService'>, fleet: string): ServiceFacts {
+function factsOf(service: Effective<'VirtualService'>, fleet: string, fleetExists: boolean): ServiceFacts {
   const { spec } = service;
   const { enabled } = effectiveVirtualService(spec);
   // One address may be written in many ways, and is one socket all the same.
@@ -161,6 +163,7 @@ function factsOf(service: Effective<'VirtualService'>, fleet: string): ServiceFa
     age: service.age,
     scope: service.scope,
     fleet,
+    fleetExists,
     enabled,
     listeners: spec.listeners.map((listener) => listenerFacts(service, listener)),
     sockets: ports.flatMap((port) => addresses.map((address) => ({ address, port }))),

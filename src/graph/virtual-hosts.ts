@@ -1,10 +1,11 @@
 import type { Derived, Index, Kernel, Read } from '../view/index.ts';
 import { byAge } from './effective.ts';
+import { anyHost } from './hosts.ts';
 import { hostKey, splitKey } from './names.ts';
-import type { HostOwner, RuleSet, VirtualHostRow } from './rows.ts';
+import type { HostOwner, RuleSet, ServiceFacts, VirtualHostRow } from './rows.ts';
 
 export interface VirtualHosts {
-  /** By `hostKey`. Absent where nothing but default sets names the host. */
+  /** By `hostKey`. Absent where no rules claim the host. */
   readonly hostOwners: Derived<HostOwner>;
   /** By `hostKey`. */
   readonly virtualHosts: Derived<VirtualHostRow>;
@@ -13,26 +14,37 @@ export interface VirtualHosts {
 }
 
 /** What of a rule set matters to others that claim the same hosts: unchanged by an edit of its rules. */
-type Claim = Pick<RuleSet, 'key' | 'unit' | 'age' | 'scope' | 'isDefault' | 'attachments'>;
+type Claim = Pick<RuleSet, 'key' | 'unit' | 'age' | 'scope' | 'attachments'>;
 
 /**
  * Which rule sets serve each host of each route table. The oldest claim on a host owns it for its scope; rules of that
- * scope are merged, others stay out.
+ * scope are merged, others stay out. The hosts that a listener names itself are served too, with its default action.
  */
-export function declareVirtualHosts(kernel: Kernel, ruleSets: Derived<RuleSet>): VirtualHosts {
+export function declareVirtualHosts(
+  kernel: Kernel,
+  facts: Derived<ServiceFacts>,
+  ruleSets: Derived<RuleSet>,
+): VirtualHosts {
   const claims = kernel.derive<Claim>(
     'claims of rule sets',
     ruleSets,
     (read, set) => {
       const row = read(ruleSets, set);
       if (row === undefined) return undefined;
-      const { key, unit, age, scope, isDefault, attachments } = row;
-      return { key, unit, age, scope, isDefault, attachments };
+      const { key, unit, age, scope, attachments } = row;
+      return { key, unit, age, scope, attachments };
     },
     { same: sameClaim },
   );
   const hostClaims = kernel.index('host claims', claims, (row: Claim) =>
     row.attachments.flatMap(({ table, hosts }) => hosts.map((host) => hostKey(table, host))),
+  );
+  const ownHosts = kernel.index('hosts of listeners', facts, ({ enabled, listeners }: ServiceFacts) =>
+    enabled
+      ? listeners.flatMap(({ table, hosts = [anyHost] }) =>
+          table === undefined ? [] : hosts.map((host) => hostKey(table, host)),
+        )
+      : [],
   );
 
   /** Oldest first, inline entries of one service in the order written. */
@@ -50,7 +62,7 @@ export function declareVirtualHosts(kernel: Kernel, ruleSets: Derived<RuleSet>):
     'owners of hosts',
     hostClaims,
     (read, key) => {
-      const oldest = claimsOn(read, key).find(({ isDefault }) => !isDefault);
+      const [oldest] = claimsOn(read, key);
       return oldest === undefined ? undefined : { unit: oldest.unit, scope: oldest.scope };
     },
     { same: (a, b) => a.unit === b.unit && a.scope === b.scope },
@@ -58,32 +70,51 @@ export function declareVirtualHosts(kernel: Kernel, ruleSets: Derived<RuleSet>):
 
   const virtualHosts = kernel.derive<VirtualHostRow>(
     'virtual hosts',
-    hostClaims,
-    (read, key) => virtualHost(key, claimsOn(read, key), read(hostOwners, key)?.scope),
+    [hostClaims, ownHosts],
+    (read, key) => {
+      const claims = claimsOn(read, key);
+      const [oldest] = claims;
+      const [service] = read(ownHosts, key);
+      const place = placeOf(key, oldest, service === undefined ? undefined : read(facts, service));
+      if (place === undefined) return undefined;
+      return { ...place, sets: claims.filter(({ scope }) => scope === oldest?.scope).map((claim) => claim.key) };
+    },
     { same: sameHost },
   );
   const virtualHostsOf = kernel.index('virtual hosts of tables', virtualHosts, (row: VirtualHostRow) => [row.table]);
   return { hostOwners, virtualHosts, virtualHostsOf };
 }
 
-function virtualHost(key: string, claims: readonly Claim[], scope: string | undefined): VirtualHostRow | undefined {
+type Place = Omit<VirtualHostRow, 'sets'>;
+
+/** The host's listener: the one of the oldest claim, or the one that names the host itself where that is older. */
+function placeOf(key: string, oldest: Claim | undefined, service: ServiceFacts | undefined): Place | undefined {
   const at = key.lastIndexOf('|');
   const table = key.slice(0, at);
   const host = key.slice(at + 1);
-  const attachment = claims
-    .flatMap((claim) => claim.attachments)
-    .find((candidate) => candidate.table === table && candidate.hosts.includes(host));
-  if (attachment === undefined) return undefined;
-  const sets = claims.filter((claim) => !claim.isDefault && claim.scope === scope).map((claim) => claim.key);
-  return { table, host, sets, service: attachment.service, listener: attachment.listener };
+  const attachment = oldest?.attachments.find((one) => one.table === table && one.hosts.includes(host));
+  const claimed = attachment && {
+    table: attachment.table,
+    host,
+    service: attachment.service,
+    listener: attachment.listener,
+  };
+  const own = service?.listeners
+    .filter((listener) => listener.table === table && (listener.hosts ?? [anyHost]).includes(host))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
+  if (service === undefined || own?.table === undefined) return claimed;
+  const named = { table: own.table, host, service: service.key, listener: own.name };
+  if (oldest === undefined || claimed === undefined) return named;
+  const order = byAge(oldest.age, service.age) || (claimed.listener <= named.listener ? -1 : 1);
+  return order < 0 ? claimed : named;
 }
 
-/** Keys of inline entries end in the entry's number, that of the default set in a word. */
+/** Keys of inline entries end in the entry's number. */
 function compareEntries(a: string, b: string): number {
   const [, listenerA = '', entryA = ''] = splitKey(a);
   const [, listenerB = '', entryB = ''] = splitKey(b);
   if (listenerA !== listenerB) return listenerA < listenerB ? -1 : 1;
-  return entryA.length - entryB.length || (entryA < entryB ? -1 : entryA > entryB ? 1 : 0);
+  return Number(entryA) - Number(entryB);
 }
 
 function sameClaim(a: Claim, b: Claim): boolean {

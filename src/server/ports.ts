@@ -104,7 +104,7 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
 }
 
 function resourcesOf({ kernel, translation }: World, key: ObjectKey): Resource[] {
-  return [...kernel.members(translation.resourcesOf, key)].sort().flatMap((resource) => {
+  return translation.resourcesOf(kernel, key).flatMap((resource) => {
     const { type, name } = parseResourceKey(resource);
     const found = translation.outputs.map((output) => kernel.get(output, name)).find((row) => row?.type === type);
     return found ?? [];

@@ -26,9 +26,7 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
     verdicts: (key) => kernel.get(graph.verdicts, key),
     failure,
     deliveries: (key) =>
-      [...kernel.members(translation.resourcesOf, key)]
-        .sort()
-        .map((resource) => deliveriesOf(key, parseResourceKey(resource))),
+      translation.resourcesOf(kernel, key).map((resource) => deliveriesOf(key, parseResourceKey(resource))),
     rejections: (key) => records.rejectionsOf(key),
     pin: (key) => records.pins.get(key),
     transitions: (key, uid) => records.transitionsOf(key, uid),

@@ -133,7 +133,7 @@ function explainSocket(
   { address, port }: { readonly address: string; readonly port: number },
   sources: ExplainSources,
 ): SocketExplanation {
-  const owner = kernel.get(graph.socketOwners, `${fleet}|${port}|${address}`)?.owner;
+  const owner = kernel.get(graph.socketOwners, `${fleet}|${port}|${address}`)?.owner ?? key;
   const row = kernel.get(graph.listeners, `${key}|${port}|${address}`);
   const chains = (row?.chains ?? []).map((chain) => {
     const listeners = chain.kind === 'tcp' ? [chain.listener.name] : chain.listeners.map(({ name }) => name);
@@ -147,7 +147,7 @@ function explainSocket(
     address,
     port,
     served: row !== undefined,
-    owner: owner === undefined ? undefined : pathOf(owner),
+    owner: pathOf(owner),
     listener: row === undefined ? undefined : sources.listenerName(row),
     chains,
   };
@@ -161,7 +161,7 @@ function explainHosts({ kernel, graph }: Reads, table: string, sources: ExplainS
       .flatMap((set) => entriesOf(kernel.get(graph.ruleSets, set), sources))
       .sort((a, b) => (a.rank < b.rank ? -1 : 1))
       .map(({ rank: _, ...entry }) => entry);
-    const last = kernel.get(graph.defaultActions, `${row.service}|${row.listener}`);
+    const last = kernel.get(graph.defaultActions, row.service)?.listeners.find(({ name }) => name === row.listener);
     const oldest = row.sets[0] === undefined ? undefined : kernel.get(graph.ruleSets, row.sets[0]);
     const owner = oldest === undefined ? undefined : nameOf(oldest.unit);
     const otherwise = last?.action === undefined ? '404' : actionText(last.action);

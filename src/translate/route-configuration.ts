@@ -1,25 +1,28 @@
 import { create } from '@bufbuild/protobuf';
 import { RouteConfigurationSchema } from '../gen/envoy/config/route/v3/route_pb.js';
-import type { RouteTableRow } from '../graph/index.ts';
+import { type Effective, pathOf } from '../graph/index.ts';
 import { contentHash } from '../lib/hash.ts';
+import type { ObjectKey } from '../model/index.ts';
 import { type Need, type Part, type Resource, typeUrls } from '../xds/index.ts';
 import { type Encoder, encode } from './encode.ts';
 import { join } from './splice.ts';
-import type { EncodedHost } from './virtual-host.ts';
+import { type EncodedHost, encodeMisdirected } from './virtual-host.ts';
 
 /** RouteConfiguration: a route table, put together from its encoded virtual hosts, sorted by host. */
 
 /** Fields that follow the virtual hosts. A host is one whatever port the client names with it. */
 const tail = encode(RouteConfigurationSchema, create(RouteConfigurationSchema, { ignorePortInHostMatching: true }));
 
-export function routeConfiguration(
-  encoder: Encoder,
-  name: string,
-  row: RouteTableRow,
-  hosts: readonly EncodedHost[],
-  misdirected: Uint8Array | undefined,
-): Resource {
+export interface RouteTable {
+  readonly name: string;
+  readonly audience: string;
+  readonly service: Effective<'VirtualService'>;
+  readonly hosts: readonly EncodedHost[];
+}
+
+export function routeConfiguration(encoder: Encoder, { name, audience, service, hosts }: RouteTable): Resource {
   const sorted = [...hosts].sort((a, b) => (a.host < b.host ? -1 : 1));
+  const misdirected = encodeMisdirected(misdirectedHosts(name, service, hosts));
   const pieces = [
     encode(RouteConfigurationSchema, create(RouteConfigurationSchema, { name })),
     ...sorted.map(({ bytes }) => bytes),
@@ -27,11 +30,29 @@ export function routeConfiguration(
     tail,
   ];
   return encoder.composite(
-    { type: typeUrls.route, name, audience: row.audience, needs: needsOf(sorted) },
-    partsOf(row, sorted, misdirected),
+    { type: typeUrls.route, name, audience, needs: needsOf(sorted) },
+    partsOf(service, sorted, misdirected),
     RouteConfigurationSchema,
     join(pieces),
   );
+}
+
+/**
+ * Hosts of the other HTTPS listeners of the same socket, which connections to this one come asking for. Those that
+ * are served here are in their right place.
+ */
+function misdirectedHosts(
+  table: string,
+  { key, spec }: Effective<'VirtualService'>,
+  hosts: readonly EncodedHost[],
+): string[] {
+  const secure = spec.listeners.filter(({ protocol }) => protocol === 'HTTPS');
+  const own = secure.find(({ name }) => `${pathOf(key)}/${name}` === table);
+  const others = secure.filter((other) => other !== own && other.port === own?.port);
+  if (others.length === 0) return [];
+  const served = new Set(hosts.map(({ host }) => host));
+  const named = others.flatMap((other) => other.hosts ?? []).map((host) => host.toLowerCase());
+  return [...new Set(named.filter((host) => !served.has(host)))].sort();
 }
 
 /** Clusters in the order of their first naming. */
@@ -42,7 +63,11 @@ function needsOf(hosts: readonly EncodedHost[]): Need[] {
 }
 
 /** One part for each object. The service is always one of them: it makes the table, even an empty one. */
-function partsOf(row: RouteTableRow, hosts: readonly EncodedHost[], misdirected: Uint8Array | undefined): Part[] {
+function partsOf(
+  { key, generation }: { readonly key: ObjectKey; readonly generation: number },
+  hosts: readonly EncodedHost[],
+  misdirected: Uint8Array | undefined,
+): Part[] {
   const parts = new Map<string, Part>();
   const several = new Map<string, Set<string>>();
   for (const host of hosts) {
@@ -60,8 +85,8 @@ function partsOf(row: RouteTableRow, hosts: readonly EncodedHost[], misdirected:
     const known = parts.get(unit) as Part;
     parts.set(unit, { ...known, hash: contentHash([...hashes].join()) });
   }
-  const own = parts.get(row.service)?.hash ?? '';
+  const own = parts.get(key)?.hash ?? '';
   const hash = misdirected === undefined ? own : contentHash(`${own},${contentHash(misdirected)}`);
-  parts.set(row.service, { unit: row.service, generation: row.generation, hash });
+  parts.set(key, { unit: key, generation, hash });
   return [...parts.values()];
 }

@@ -8,17 +8,14 @@ import {
   type FleetAudiences,
   type Graph,
   type ListenerRow,
-  type PolicyRow,
   type PoolRow,
-  pathOf,
-  type RouteTableRow,
-  type SecretRow,
+  type ServedRow,
   tableName,
   unavailableCluster,
 } from '../graph/index.ts';
 import { contentHash } from '../lib/hash.ts';
-import { fleetDrainTimeoutMs, objectKey } from '../model/index.ts';
-import type { Derived, Index, Kernel, Read, Rows } from '../view/index.ts';
+import { fleetDrainTimeoutMs, type ObjectKey, objectKey } from '../model/index.ts';
+import type { Derived, Index, Kernel, Read, World } from '../view/index.ts';
 import { type Part, type Resource, typeUrls } from '../xds/index.ts';
 import { cluster, emptyCluster, warmupMs } from './cluster.ts';
 import { createEncoder, type Encoder, encode, type RawPatch, sameList, sameResource } from './encode.ts';
@@ -29,17 +26,17 @@ import { httpPolicy, networkPolicy } from './policy-slot.ts';
 import { routeConfiguration } from './route-configuration.ts';
 import { declareRouteFragments, type RouteFragments } from './route-fragments.ts';
 import { secret } from './secret.ts';
+import type { EncodedHost } from './virtual-host.ts';
 
 /** The rows of the graph that translation reads. */
 export type TranslationSource = Pick<
   Graph,
   | 'listeners'
-  | 'routeTables'
+  | 'served'
   | 'virtualHosts'
   | 'virtualHostsOf'
   | 'ruleSets'
   | 'defaultActions'
-  | 'policies'
   | 'pools'
   | 'secrets'
   | 'fleetAudiences'
@@ -66,8 +63,8 @@ export interface Translation {
   readonly outputs: readonly Derived<Resource>[];
   /** By fleet name. */
   readonly audiences: Derived<AudienceRow>;
-  /** Key of an object → the resources that it became, or has a part in, as {@link resourceKey}. */
-  readonly resourcesOf: Index;
+  /** The resources that an object became, or has a part in, as {@link resourceKey}, sorted. */
+  resourcesOf(world: World, object: ObjectKey): string[];
 }
 
 export interface TranslationOptions {
@@ -95,9 +92,8 @@ export function declareTranslation(
 ): Translation {
   const encoder = createEncoder(options.rawPatch);
   const fragments = declareRouteFragments(kernel, graph);
-  const pools = declarePoolClusters(kernel, graph, fragments.http1Clusters);
-  const clusters = declareClusters(kernel, graph, pools, encoder);
-  const endpoints = declareEndpoints(kernel, pools, encoder);
+  const clusters = declareClusters(kernel, graph, fragments, encoder);
+  const endpoints = declareEndpoints(kernel, graph, fragments, encoder);
   const secrets = declareSecrets(kernel, graph, encoder);
   const extensions = declareExtensions(kernel, graph, encoder);
   const listeners = declareListeners(kernel, graph, encoder);
@@ -126,34 +122,24 @@ export function declareTranslation(
   return { clusters, endpoints, secrets, extensions, listeners, routes, outputs, audiences, resourcesOf };
 }
 
-/** The one row whose resource is called so, found by an index from names to the keys of the graph. */
-function rowCalled<R>(read: Read, names: Index, rows: Rows<R>, name: string): R | undefined {
-  const [key = ''] = read(names, name);
-  return read(rows, key);
-}
-
-/** By the cluster's name: the pool as it is there. Most pools are one cluster, some another one for HTTP/1.1. */
-function declarePoolClusters(kernel: Kernel, graph: TranslationSource, http1Clusters: Index): Derived<PoolRow> {
-  const names = kernel.index('cluster names', graph.pools, (row: PoolRow) => [pathOf(row.pool)]);
-  return kernel.derive<PoolRow>('pools by cluster', [names, http1Clusters], (read, name) => {
-    const base = baseOfHttp1Cluster(name);
-    if (base === undefined) return rowCalled(read, names, graph.pools, name);
-    const row = rowCalled(read, names, graph.pools, base);
-    return row === undefined ? undefined : { ...row, spec: { ...row.spec, protocol: 'http1' } };
-  });
+/** The pool as it is in a cluster. Most pools are one cluster, some another one for HTTP/1.1. */
+function poolOf(read: Read, { pools }: TranslationSource, cluster: string): PoolRow | undefined {
+  const base = baseOfHttp1Cluster(cluster);
+  if (base === undefined) return read(pools, cluster);
+  const row = read(pools, base);
+  return row === undefined ? undefined : { ...row, spec: { ...row.spec, protocol: 'http1' } };
 }
 
 function declareClusters(
   kernel: Kernel,
   graph: TranslationSource,
-  pools: Derived<PoolRow>,
+  { http1Clusters }: RouteFragments,
   encoder: Encoder,
 ): Derived<Resource> {
-  const standIn = kernel.derive<string>('stand-in cluster', graph.allFleets, () => unavailableCluster);
-  const standInName = kernel.index('stand-in cluster name', standIn, (name: string) => [name]);
+  const standIn = kernel.grouping('stand-in cluster', graph.allFleets, () => [unavailableCluster]);
   return kernel.derive<Resource>(
     'cds',
-    [pools, standInName],
+    [graph.pools, http1Clusters, standIn],
     (read, name) => {
       const type = typeUrls.cluster;
       if (name === unavailableCluster) {
@@ -161,7 +147,7 @@ function declareClusters(
         // Nobody's: no object can be at fault for it.
         return encoder.composite(outline, noParts, ClusterSchema, encode(ClusterSchema, emptyCluster(name)));
       }
-      const row = read(pools, name);
+      const row = poolOf(read, graph, name);
       if (row === undefined) return undefined;
       const warmup = warmupMs(row);
       const outline = { type, name, audience: row.audience, ...(warmup === undefined ? {} : { warmupMs: warmup }) };
@@ -173,12 +159,17 @@ function declareClusters(
 
 const noParts: readonly Part[] = [];
 
-function declareEndpoints(kernel: Kernel, pools: Derived<PoolRow>, encoder: Encoder): Derived<Resource> {
+function declareEndpoints(
+  kernel: Kernel,
+  graph: TranslationSource,
+  { http1Clusters }: RouteFragments,
+  encoder: Encoder,
+): Derived<Resource> {
   return kernel.derive<Resource>(
     'eds',
-    pools,
+    [graph.pools, http1Clusters],
     (read, name) => {
-      const row = read(pools, name);
+      const row = poolOf(read, graph, name);
       if (row === undefined || discoveryOf(row) !== 'eds') return undefined;
       const bytes = encodeAssignment(name, row);
       return encoder.composite(
@@ -193,12 +184,11 @@ function declareEndpoints(kernel: Kernel, pools: Derived<PoolRow>, encoder: Enco
 }
 
 function declareSecrets(kernel: Kernel, graph: TranslationSource, encoder: Encoder): Derived<Resource> {
-  const names = kernel.index('secret names', graph.secrets, (row: SecretRow) => [pathOf(row.certificate)]);
   return kernel.derive<Resource>(
     'sds',
-    names,
+    graph.secrets,
     (read, name) => {
-      const row = rowCalled(read, names, graph.secrets, name);
+      const row = read(graph.secrets, name);
       if (row === undefined) return undefined;
       const outline = { type: typeUrls.secret, name, audience: row.audience };
       const origin = { unit: row.certificate, generation: row.generation };
@@ -209,23 +199,31 @@ function declareSecrets(kernel: Kernel, graph: TranslationSource, encoder: Encod
 }
 
 function declareExtensions(kernel: Kernel, graph: TranslationSource, encoder: Encoder): Derived<Resource> {
-  const names = kernel.index('policy names', graph.policies, (row: PolicyRow) => [
-    ...(row.http ? [httpPolicyName(row.service)] : []),
-    ...(row.tcp ? [networkPolicyName(row.service)] : []),
+  const names = kernel.index('policy names', graph.served, ({ service, http, tcp }: ServedRow) => [
+    ...(http ? [httpPolicyName(service)] : []),
+    ...(tcp ? [networkPolicyName(service)] : []),
   ]);
   return kernel.derive<Resource>(
     'ecds',
     names,
     (read, name) => {
-      const row = rowCalled(read, names, graph.policies, name);
-      if (row === undefined) return undefined;
+      const { row, object } = serviceCalled(read, names, graph, name) ?? {};
+      if (row === undefined || object === undefined) return undefined;
       const outline = { type: typeUrls.extension, name, audience: row.audience };
-      const origin = { unit: row.service, generation: row.generation };
+      const origin = { unit: row.service, generation: object.generation };
       const content = name === httpPolicyName(row.service) ? httpPolicy(name) : networkPolicy(name);
       return encoder.plain(outline, origin, TypedExtensionConfigSchema, content);
     },
     same,
   );
+}
+
+/** The service that one of its resources is called after, found by an index of their names. */
+function serviceCalled(read: Read, names: Index, { served, effective }: TranslationSource, name: string) {
+  const [service = ''] = read(names, name);
+  const row = read(served, service);
+  const object = read(effective.VirtualService, service);
+  return row === undefined || object === undefined ? undefined : { row, object };
 }
 
 function declareListeners(kernel: Kernel, graph: TranslationSource, encoder: Encoder): Derived<Resource> {
@@ -234,7 +232,8 @@ function declareListeners(kernel: Kernel, graph: TranslationSource, encoder: Enc
     'lds',
     names,
     (read, name) => {
-      const row = rowCalled(read, names, graph.listeners, name);
+      const [socket = ''] = read(names, name);
+      const row = read(graph.listeners, socket);
       if (row === undefined) return undefined;
       const outline = { type: typeUrls.listener, name, audience: row.audience, needs: listenerNeeds(row) };
       const origin = { unit: row.service, generation: row.generation };
@@ -247,41 +246,39 @@ function declareListeners(kernel: Kernel, graph: TranslationSource, encoder: Enc
 function declareRoutes(
   kernel: Kernel,
   graph: TranslationSource,
-  { hosts, misdirected }: RouteFragments,
+  fragments: RouteFragments,
   encoder: Encoder,
 ): Derived<Resource> {
-  const names = kernel.index('route table names', graph.routeTables, (row: RouteTableRow) => [tableName(row.table)]);
+  const names = kernel.index('route table names', graph.served, ({ tables }: ServedRow) => tables.map(tableName));
   return kernel.derive<Resource>(
     'rds',
     names,
     (read, name) => {
-      const row = rowCalled(read, names, graph.routeTables, name);
-      if (row === undefined) return undefined;
-      const encoded = [];
-      for (const key of read(graph.virtualHostsOf, row.table)) {
-        const host = read(hosts, key);
-        if (host !== undefined) encoded.push(host);
+      const { row, object: service } = serviceCalled(read, names, graph, name) ?? {};
+      const table = row?.tables.find((candidate) => tableName(candidate) === name);
+      if (row === undefined || service === undefined || table === undefined) return undefined;
+      const hosts: EncodedHost[] = [];
+      for (const key of read(graph.virtualHostsOf, table)) {
+        const host = read(fragments.hosts, key);
+        if (host !== undefined) hosts.push(host);
       }
-      return routeConfiguration(encoder, name, row, encoded, read(misdirected, row.table)?.bytes);
+      return routeConfiguration(encoder, { name, audience: row.audience, service, hosts });
     },
     same,
   );
 }
 
-/** The outputs have names in common (a pool is a cluster and an assignment), so they are told apart by type first. */
-function declareResourcesOf(kernel: Kernel, byType: ReadonlyMap<string, Derived<Resource>>): Index {
-  const keys = [...byType].map(([type, output]) =>
-    kernel.index(`keys of ${type}`, output, (resource: Resource) => [resourceKey(resource)]),
-  );
-  const units = kernel.derive<readonly string[]>(
-    'units of resources',
-    keys,
-    (read, key) => {
-      const { type, name } = parseResourceKey(key);
-      const output = byType.get(type);
-      return output === undefined ? undefined : read(output, name)?.parts.map(({ unit }) => unit);
-    },
-    { same: (a, b) => sameList(a, b, Object.is) },
-  );
-  return kernel.index('resources of objects', units, (row: readonly string[]) => row);
+/** An index for each type, since they have names in common: a pool is a cluster and an assignment. */
+function declareResourcesOf(
+  kernel: Kernel,
+  byType: ReadonlyMap<string, Derived<Resource>>,
+): Translation['resourcesOf'] {
+  const indexes = [...byType].map(([type, output]) => ({
+    type,
+    names: kernel.index(`${output.name} of objects`, output, ({ parts }: Resource) => parts.map(({ unit }) => unit)),
+  }));
+  return (world, object) =>
+    indexes
+      .flatMap(({ type, names }) => [...world.members(names, object)].map((name) => resourceKey({ type, name })))
+      .sort();
 }

@@ -1,6 +1,13 @@
 import { create } from '@bufbuild/protobuf';
 import { RouteSchema, VirtualHostSchema } from '../gen/envoy/config/route/v3/route_components_pb.js';
-import { type DefaultActionRow, pathOf, type RuleSet, type Target, type VirtualHostRow } from '../graph/index.ts';
+import {
+  type DefaultActionsRow,
+  type ListenerDefault,
+  pathOf,
+  type RuleSet,
+  type Target,
+  type VirtualHostRow,
+} from '../graph/index.ts';
 import { contentHash } from '../lib/hash.ts';
 import type { Action, Match } from '../model/index.ts';
 import type { Part } from '../xds/index.ts';
@@ -58,11 +65,29 @@ export function encodeRules(set: RuleSet, negotiates: Negotiates): EncodedRules 
   };
 }
 
-/** What a listener does with requests that no rule took; undefined is Envoy's own 404. */
-export function encodeDefaultAction(row: DefaultActionRow, negotiates: Negotiates): EncodedRules {
-  const { unit, generation } = row;
-  const action = actionOf(row);
-  const target = action === undefined ? row.target : targetOf(action, row.target, negotiates);
+/** What the listeners of a service do with requests that no rule took. */
+export interface EncodedDefaults {
+  readonly listeners: readonly { readonly name: string; readonly rules: EncodedRules }[];
+  /** Clusters named, each once. */
+  readonly clusters: readonly string[];
+}
+
+export function encodeDefaultActions(row: DefaultActionsRow, negotiates: Negotiates): EncodedDefaults {
+  const listeners = row.listeners.map((listener) => ({
+    name: listener.name,
+    rules: encodeDefaultAction(row, listener, negotiates),
+  }));
+  return { listeners, clusters: [...new Set(listeners.flatMap(({ rules }) => rules.clusters))] };
+}
+
+/** Without an action it is nothing: Envoy's own 404. */
+function encodeDefaultAction(
+  { unit, generation }: DefaultActionsRow,
+  listener: ListenerDefault,
+  negotiates: Negotiates,
+): EncodedRules {
+  const action = actionOf(listener);
+  const target = action === undefined ? listener.target : targetOf(action, listener.target, negotiates);
   const bytes =
     action === undefined
       ? []
@@ -86,7 +111,7 @@ function targetOf(action: Action, target: Target, negotiates: Negotiates): Targe
 }
 
 /** The default action of an HTTP listener as an action of a rule; `pool` is for TCP listeners only. */
-function actionOf({ action }: DefaultActionRow): Action | undefined {
+function actionOf({ action }: ListenerDefault): Action | undefined {
   if (action === undefined) return undefined;
   const { pool: _, ...rest } = action;
   return rest;
@@ -98,6 +123,10 @@ export function sameRules(a: EncodedRules, b: EncodedRules): boolean {
     a.part.generation === b.part.generation &&
     sameList(a.routes, b.routes, (x, y) => x.rank === y.rank)
   );
+}
+
+export function sameDefaults(a: EncodedDefaults, b: EncodedDefaults): boolean {
+  return sameList(a.listeners, b.listeners, (x, y) => x.name === y.name && sameRules(x.rules, y.rules));
 }
 
 export interface EncodedHost {
@@ -141,7 +170,8 @@ export function sameHost(a: EncodedHost, b: EncodedHost): boolean {
  * A browser that has a connection to one host uses it for others that the same certificate names; but those may be of
  * another listener at the same address and port, with other rules. 421 makes it open a connection of their own.
  */
-export function encodeMisdirected(hosts: readonly string[]): Uint8Array {
+export function encodeMisdirected(hosts: readonly string[]): Uint8Array | undefined {
+  if (hosts.length === 0) return undefined;
   const message = create(VirtualHostSchema, {
     // Never a host: those have no space.
     name: 'other listeners',

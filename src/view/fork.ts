@@ -373,7 +373,7 @@ export class Fork implements World {
     this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
     if (row !== undefined) {
       try {
-        after = distinct(node.keysOf(row, key));
+        after = [...node.keysOf(row, key)];
       } catch (cause) {
         failure = new InvariantError(`the keys of ${key} in ${node.name} failed`, { cause });
       }
@@ -381,13 +381,9 @@ export class Fork implements World {
     this.#note(node, key, failure);
     if (produced === undefined) this.#produced[node.order] = new Map([[key, after]]);
     else produced.set(key, after);
-    if (before.length === 0) {
-      for (const name of after) this.#enter(this.#entry(node, name), key);
-      return;
-    }
     if (after.length === before.length && after.every((name, at) => name === before[at])) return;
     const left = new Set(before);
-    for (const name of after) if (!left.delete(name)) this.#enter(this.#entry(node, name), key);
+    for (const name of distinct(after)) if (!left.delete(name)) this.#enter(this.#entry(node, name), key);
     for (const name of left) this.#withdraw(this.#entry(node, name), key);
   }
 
@@ -464,14 +460,13 @@ function adoptedKeys(node: Node, key: string): readonly string[] {
   }
   if (row === undefined) return noKeys;
   try {
-    return distinct(node.keysOf(row, key));
+    return [...node.keysOf(row, key)];
   } catch {
     // Told when it was put: it stands under none.
     return noKeys;
   }
 }
 
-function distinct(names: Iterable<string>): readonly string[] {
-  const list = [...names];
-  return list.length < 2 ? list : [...new Set(list)];
+function distinct(names: readonly string[]): Iterable<string> {
+  return names.length < 2 ? names : new Set(names);
 }

@@ -35,7 +35,10 @@ function outcome({ kernel, graph, translation }: Controller): Record<string, unk
   for (const collection of rows) {
     for (const key of kernel.keys(collection)) found[`${collection.name}|${key}`] = kernel.get(collection, key);
   }
-  for (const index of [translation.resourcesOf, graph.referrers, graph.inScope]) {
+  for (const table of Object.values(graph.objects)) {
+    for (const key of kernel.keys(table)) found[`resources of ${key}`] = translation.resourcesOf(kernel, key);
+  }
+  for (const index of [graph.referrers, graph.inScope]) {
     for (const key of kernel.keys(index)) found[`${index.name}|${key}`] = [...kernel.members(index, key)].sort();
   }
   return found;

@@ -150,7 +150,9 @@ describe('listeners that share a port', () => {
       route('r', ['shop two', 'default/shop two'], { hosts: ['a.two.example'] }),
     );
     const { kernel, graph } = world;
-    expect([...kernel.keys(graph.routeTables)]).toEqual(['VirtualService/default/shop|:80']);
+    expect(kernel.get(graph.served, 'VirtualService/default/shop')?.tables).toEqual([
+      'VirtualService/default/shop|:80',
+    ]);
     expect(hostsOf(world)).toEqual({ '*.two.example': [], 'a.two.example': ['default/r'], 'one.example': ['red/r'] });
     const listenerOf = (host: string) =>
       kernel.get(graph.virtualHosts, `VirtualService/default/shop|:80|${host}`)?.listener;

@@ -113,7 +113,8 @@ describe('parts', () => {
 test('the resources of an object are found by its key', () => {
   const world = worldOf(base, pool(8080), route('cart', '/cart'));
   const of = (key: string) =>
-    [...world.kernel.members(world.translation.resourcesOf, key)]
+    world.translation
+      .resourcesOf(world.kernel, key)
       .map(parseResourceKey)
       .map(({ type, name }) => `${type.split('.').at(-1)} ${name}`)
       .sort();
