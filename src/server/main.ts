@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { parse } from 'yaml';
 import { parseServerConfig, type ServerConfig, serverFields } from '../config/index.ts';
+import { nearest } from '../lib/nearest.ts';
 import { createLogger } from '../telemetry/log.ts';
 
 /** Exit codes as everywhere in the command line: what the user got wrong, and what failed. */
@@ -61,16 +62,15 @@ async function loadConfig(argv: readonly string[]): Promise<Loaded | string[]> {
       { type: flag === '--insecure' ? 'boolean' : 'string' } as const,
     ]),
   );
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      ...options,
-      config: { type: 'string' },
-      'print-config': { type: 'boolean' },
-      help: { type: 'boolean', short: 'h' },
-    },
-    strict: true,
-  });
+  const known = {
+    ...options,
+    config: { type: 'string' },
+    'print-config': { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  } as const;
+  const unknown = unknownFlag(argv, known);
+  if (unknown !== undefined) return [unknown];
+  const { values } = parseArgs({ args: [...argv], options: known, strict: true });
   if (values['help'] === true) return 'help';
   const path = values['config'] ?? process.env['FAIRWAY_CONFIG'];
   const file = typeof path === 'string' ? parse(await readFile(path, 'utf8'), { maxAliasCount: 0 }) : undefined;
@@ -82,6 +82,18 @@ async function loadConfig(argv: readonly string[]): Promise<Loaded | string[]> {
   if (!config.ok)
     return config.error.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`));
   return { config: config.value, print: values['print-config'] === true };
+}
+
+/** What is wrong with the first flag that does not exist, with the one that was probably meant. */
+function unknownFlag(argv: readonly string[], known: NonNullable<ParseArgsConfig['options']>): string | undefined {
+  const lenient = { args: [...argv], options: known, strict: false, allowPositionals: true, tokens: true } as const;
+  const flags = Object.keys(known).map((name) => `--${name}`);
+  for (const token of parseArgs(lenient).tokens) {
+    if (token.kind !== 'option' || Object.hasOwn(known, token.name)) continue;
+    const near = nearest(token.rawName, flags);
+    return `unknown option ${token.rawName}${near === undefined ? ', see --help' : `; did you mean ${near}?`}`;
+  }
+  return undefined;
 }
 
 function help(): string {
