@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startServerProcess } from '../../test/support/server-process.ts';
+import { type Ended, startServerProcess } from '../../test/support/server-process.ts';
 import { median } from '../quantile.ts';
 import type { Row } from '../report.ts';
 import { createRestClient } from '../rest-client.ts';
@@ -94,14 +94,17 @@ interface Started {
 async function started(stage: Stage, folders: Folders, aloneMs = 0): Promise<Started> {
   stage.proceed();
   const server = await startServerProcess(folders);
+  let residentMb: number;
+  let ended: Ended;
   try {
     await sleep(aloneMs);
-    return { startMs: server.startMs, residentMb: server.residentBytes() / 1e6 };
+    residentMb = server.residentBytes() / 1e6;
   } finally {
-    // Node writes its cache of compiled code at an orderly end only.
-    const { code } = await server.stop();
-    if (code !== 0) throw new Error(`the server ended with ${code}: ${server.output()}`);
+    ended = await server.stop();
   }
+  // Node writes its cache of compiled code at an orderly end only.
+  if (ended.code !== 0) throw new Error(`the server ended with ${ended.code ?? ended.signal}: ${server.output()}`);
+  return { startMs: server.startMs, residentMb };
 }
 
 async function forget({ data, compileCache }: Folders): Promise<void> {
