@@ -1,6 +1,6 @@
 /** Envoy's messages by hand, the least that serves: for tests of the xDS room, which knows no object of Fairway. */
 import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { anyPack } from '@bufbuild/protobuf/wkt';
+import { type Any, anyPack } from '@bufbuild/protobuf/wkt';
 import { Cluster_DiscoveryType, ClusterSchema } from '../../src/gen/envoy/config/cluster/v3/cluster_pb.js';
 import { type ConfigSource, ConfigSourceSchema } from '../../src/gen/envoy/config/core/v3/config_source_pb.js';
 import { ClusterLoadAssignmentSchema } from '../../src/gen/envoy/config/endpoint/v3/endpoint_pb.js';
@@ -53,31 +53,55 @@ export function brokenCluster(name: string): Resource {
 export function endpointsOf(name: string, ...ports: number[]): Resource {
   return made(typeUrls.endpoint, name, ClusterLoadAssignmentSchema, {
     clusterName: name,
-    endpoints: [{ lbEndpoints: ports.map((port) => lbEndpoint('127.0.0.1', port)) }],
+    // gRPC wants a locality, and one without weight gets no traffic there.
+    endpoints: [
+      {
+        locality: { region: 'here' },
+        loadBalancingWeight: 1,
+        lbEndpoints: ports.map((port) => lbEndpoint('127.0.0.1', port)),
+      },
+    ],
   });
+}
+
+function managerOf(name: string, routes: string): Any {
+  const router = anyPack(RouterSchema, create(RouterSchema));
+  const init: MessageInitShape<typeof HttpConnectionManagerSchema> = {
+    statPrefix: name,
+    routeSpecifier: { case: 'rds', value: { routeConfigName: routes, configSource: ads } },
+    httpFilters: [{ name: 'router', configType: { case: 'typedConfig', value: router } }],
+  };
+  return anyPack(HttpConnectionManagerSchema, create(HttpConnectionManagerSchema, init));
+}
+
+/** What a gRPC client finds under `xds:///<name>`. */
+export function apiListenerOf(name: string, routes: string): Resource {
+  const init: MessageInitShape<typeof ListenerSchema> = {
+    name,
+    apiListener: { apiListener: managerOf(name, routes) },
+  };
+  return made(typeUrls.listener, name, ListenerSchema, init, [{ type: typeUrls.route, name: routes }]);
+}
+
+/** An API listener that gRPC refuses: it says more than one of its clients can do. */
+export function brokenApiListener(name: string, routes: string): Resource {
+  const init: MessageInitShape<typeof ListenerSchema> = {
+    name,
+    apiListener: { apiListener: managerOf(name, routes) },
+    listenerFilters: [{ name: 'not for gRPC' }],
+  };
+  return made(typeUrls.listener, name, ListenerSchema, init, [{ type: typeUrls.route, name: routes }]);
 }
 
 /** An HTTP listener on loopback whose routes are the table of the given name. */
 export function listenerOf(name: string, port: number, routes: string): Resource {
-  const manager = create(HttpConnectionManagerSchema, {
-    statPrefix: name,
-    routeSpecifier: { case: 'rds', value: { routeConfigName: routes, configSource: ads } },
-    httpFilters: [
-      { name: 'router', configType: { case: 'typedConfig', value: anyPack(RouterSchema, create(RouterSchema)) } },
-    ],
-  });
   const init: MessageInitShape<typeof ListenerSchema> = {
     name,
     address: address('127.0.0.1', port),
     filterChains: [
       {
         name: 'http',
-        filters: [
-          {
-            name: 'http',
-            configType: { case: 'typedConfig', value: anyPack(HttpConnectionManagerSchema, manager) },
-          },
-        ],
+        filters: [{ name: 'http', configType: { case: 'typedConfig', value: managerOf(name, routes) } }],
       },
     ],
   };

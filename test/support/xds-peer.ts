@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
-import { createHub, type Hub, joinFrame, type Progress, type Resource } from '../../src/xds/index.ts';
+import { createHub, type Hub, type HubStream, joinFrame, type Progress, type Resource } from '../../src/xds/index.ts';
 import { createXdsServer, type XdsServer } from '../../src/xds/io/index.ts';
 import { decodeSotwResponse } from '../../src/xds/sotw-wire.ts';
 import { decodeDeltaResponse } from '../../src/xds/wire.ts';
@@ -15,6 +15,8 @@ export interface HandServer {
   readonly progress: Progress[];
   readonly frames: string[];
   commit(puts: readonly Resource[], removals?: readonly (readonly [string, string])[]): void;
+  /** Ends a stream; its client may come back. */
+  breakStream(streamId: string): void;
   close(): Promise<void>;
 }
 
@@ -24,8 +26,14 @@ export async function serveByHand(resources: readonly Resource[], port = 0): Pro
   const frames: string[] = [];
   const progress: Progress[] = [];
   // Notes what passes by, and changes nothing.
+  const streams = new Map<string, HubStream>();
   const watched: Hub = {
     ...hub,
+    open(...args) {
+      const stream = hub.open(...args);
+      streams.set(stream.id, stream);
+      return stream;
+    },
     next(now) {
       const work = hub.next(now);
       if (work?.kind !== 'frame') return work;
@@ -52,6 +60,10 @@ export async function serveByHand(resources: readonly Resource[], port = 0): Pro
     commit(puts, removals = []) {
       revision += 1;
       hub.commit({ revision, puts, removals: removals.map(([type, name]) => ({ type, name })), audiences: [] });
+    },
+    breakStream(streamId) {
+      const stream = streams.get(streamId);
+      if (stream !== undefined) xds.sendElsewhere(stream, 'the test says so');
     },
     close: () => xds.close({ graceMs: 200 }),
   };
