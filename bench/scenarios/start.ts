@@ -21,6 +21,10 @@ const idlers = 3;
 const idleMs = 5_000;
 
 const startBar = { of: 'value', kind: 'atMost', limit: 1500 } as const;
+/**
+ * Of a server whose code was compiled before. From source, the first one also holds what strips types, once for each of
+ * its two threads, until it ends; an installed package has no types.
+ */
 const memoryBar = { of: 'value', kind: 'atMost', limit: 180 } as const;
 
 /** The large store: each service with a certificate, three Routes and five pools. */
@@ -32,56 +36,70 @@ interface Folders {
   readonly compileCache: string;
 }
 
+interface Way extends Folders {
+  readonly name: string;
+  readonly isCold: boolean;
+}
+
 export async function run(): Promise<Row[]> {
   return onStage(async (stage) => {
     const folder = (name: string): string => join(stage.folder, name);
     const kept: Folders = { data: folder('kept'), compileCache: folder('cache') };
     /** New ones for each start. */
     const fresh: Folders = { data: folder('new'), compileCache: folder('new-cache') };
-    const ways = [
-      { name: 'new data folder, cold code', ...fresh },
-      { name: 'new data folder, warm code', data: fresh.data, compileCache: kept.compileCache },
-      { name: 'data folder kept, cold code', data: kept.data, compileCache: fresh.compileCache },
-      { name: 'data folder kept, warm code', ...kept },
-    ];
+    const cold: Way = { name: 'new data folder, cold code', isCold: true, ...fresh };
+    const warm: Way = { ...cold, name: 'new data folder, warm code', isCold: false, compileCache: kept.compileCache };
+    const again: Way = { ...kept, name: 'data folder kept, warm code', isCold: false };
     // Fills what is kept; and the machine reads the files from its disk once.
     await started(stage, kept);
-
-    const rows: Row[] = [];
-    const times = ways.map((): number[] => []);
-    // The ways take turns, so that whatever the machine does beside the bench meets all of them.
-    for (let start = 0; start < starts; start += 1) {
-      for (const [index, way] of ways.entries()) {
-        await forget(fresh);
-        times[index]?.push((await started(stage, way)).startMs);
-      }
-    }
-    for (const [index, { name }] of ways.entries()) {
-      const fairway = median(times[index] ?? []);
-      rows.push({ metric: `start to ready, ${name}`, unit: 'ms', fairway, bar: startBar });
-    }
-    for (const { name, ...way } of ways.slice(0, 2)) {
-      const sizes: number[] = [];
-      for (let idler = 0; idler < idlers; idler += 1) {
-        await forget(fresh);
-        sizes.push((await started(stage, way, idleMs)).residentMb);
-      }
-      const metric = `resident memory, idle, ${name}`;
-      rows.push({ metric, unit: 'MB', fairway: median(sizes), bar: memoryBar });
-    }
-    const large: Folders = { data: folder('large'), compileCache: kept.compileCache };
-    await fill(stage, large);
-    const found: Started[] = [];
-    for (let start = 0; start < idlers; start += 1) found.push(await started(stage, large, idleMs));
-    const suffix = `${services} services, ${services * objectsPerService} objects`;
-    rows.push({ metric: `start to ready, ${suffix}`, unit: 'ms', fairway: median(found.map((one) => one.startMs)) });
-    rows.push({
-      metric: `resident memory, idle, ${suffix}`,
-      unit: 'MB',
-      fairway: median(found.map((one) => one.residentMb)),
-    });
-    return rows;
+    return [
+      ...(await measureStarts(stage, [cold, warm, again], fresh)),
+      ...(await measureMemory(stage, [cold, warm], fresh)),
+      ...(await measureLarge(stage, { data: folder('large'), compileCache: kept.compileCache })),
+    ];
   });
+}
+
+/** The ways take turns, so that whatever the machine does beside the bench meets all of them. */
+async function measureStarts(stage: Stage, ways: readonly Way[], fresh: Folders): Promise<Row[]> {
+  const times = ways.map((): number[] => []);
+  for (let start = 0; start < starts; start += 1) {
+    for (const [index, way] of ways.entries()) {
+      await forget(fresh);
+      times[index]?.push((await started(stage, way)).startMs);
+    }
+  }
+  return ways.map(({ name }, index) => ({
+    metric: `start to ready, ${name}`,
+    unit: 'ms',
+    fairway: median(times[index] ?? []),
+    bar: startBar,
+  }));
+}
+
+async function measureMemory(stage: Stage, ways: readonly Way[], fresh: Folders): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const way of ways) {
+    const sizes: number[] = [];
+    for (let idler = 0; idler < idlers; idler += 1) {
+      await forget(fresh);
+      sizes.push((await started(stage, way, idleMs)).residentMb);
+    }
+    const row = { metric: `resident memory, idle, ${way.name}`, unit: 'MB', fairway: median(sizes) };
+    rows.push(way.isCold ? row : { ...row, bar: memoryBar });
+  }
+  return rows;
+}
+
+async function measureLarge(stage: Stage, folders: Folders): Promise<Row[]> {
+  await fill(stage, folders);
+  const found: Started[] = [];
+  for (let start = 0; start < idlers; start += 1) found.push(await started(stage, folders, idleMs));
+  const large = `${services} services, ${services * objectsPerService} objects`;
+  return [
+    { metric: `start to ready, ${large}`, unit: 'ms', fairway: median(found.map(({ startMs }) => startMs)) },
+    { metric: `resident memory, idle, ${large}`, unit: 'MB', fairway: median(found.map((one) => one.residentMb)) },
+  ];
 }
 
 interface Started {
