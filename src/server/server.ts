@@ -195,6 +195,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       clock: now,
       random: Math.random,
       onProgress: feed,
+      onSlow: { count: (count) => metrics.slowStreams.set(count), cut: () => metrics.cutStreams.inc() },
       trust: { opened: (stream) => catchUp.add(stream), closed: (stream) => catchUp.remove(stream) },
     });
     closers.push(async () => catchUp.close());

@@ -10,6 +10,8 @@ export interface Metrics {
   readonly adoptionSeconds: Histogram;
   readonly objects: Gauge<'kind'>;
   readonly streams: Gauge;
+  readonly slowStreams: Gauge;
+  readonly cutStreams: Counter;
   readonly requests: Counter<'method' | 'code'>;
   readonly rejections: Counter<'type' | 'scope'>;
   readonly stalls: Counter<'reason'>;
@@ -43,6 +45,16 @@ export function createMetrics(countObjects: () => ReadonlyMap<string, number>): 
       },
     }),
     streams: new Gauge({ name: 'fairway_xds_streams', help: 'Open xDS streams', registers }),
+    slowStreams: new Gauge({
+      name: 'fairway_xds_slow_streams',
+      help: 'Open xDS streams whose proxy has not taken the last response for 5 s',
+      registers,
+    }),
+    cutStreams: new Counter({
+      name: 'fairway_xds_cut_streams_total',
+      help: 'xDS streams ended because the proxy took nothing for a minute',
+      registers,
+    }),
     requests: new Counter({
       name: 'fairway_api_requests_total',
       help: 'REST requests by method and status',

@@ -68,8 +68,10 @@ export function createCall(stream: ServerHttp2Stream, peer: string): Call {
       stream.once('wantTrailers', () => stream.sendTrailers(trailers));
       stream.end();
     } else stream.respond({ ...headers, ...trailers }, { endStream: true });
-    // At once would be too soon: a reset overtakes the trailers.
-    const reset = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs);
+    // At once would be too soon: a reset overtakes the trailers. A client that does not read never gets them.
+    const reset = setTimeout(() => {
+      stream.close(stream.writableFinished ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
+    }, lingerMs);
     stream.once('close', () => clearTimeout(reset));
     // What still comes is read, for a stream that is not read never closes.
     stream.resume();

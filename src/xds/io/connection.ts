@@ -14,12 +14,21 @@ export interface Connection {
   readonly closed: boolean;
 }
 
+/** What becomes of a client's reading. */
+export interface Reading {
+  /** The socket is full. */
+  full(connection: Connection): void;
+  /** It is no longer: the client has read, or is gone. */
+  drained(connection: Connection): void;
+}
+
 export interface ConnectionOptions {
   readonly hub: Hub;
   readonly call: Call;
   readonly open: StreamOptions;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly reading: Reading;
   readonly onClosed: (connection: Connection) => void;
 }
 
@@ -31,7 +40,7 @@ const codes: Record<StreamError['reason'], Status> = {
 };
 
 /** Joins a call to the hub: bytes one way, frames the other, until either end closes. */
-export function createConnection({ hub, call, open, log, clock, onClosed }: ConnectionOptions): Connection {
+export function createConnection({ hub, call, open, log, clock, reading, onClosed }: ConnectionOptions): Connection {
   const { peer } = call;
   const stream = hub.open(peer, clock(), open);
   let ended = false;
@@ -44,10 +53,10 @@ export function createConnection({ hub, call, open, log, clock, onClosed }: Conn
     },
     write(frame) {
       if (ended) return;
-      // While the socket is full, nothing more is built for the stream: what is sent later is newer. From a client that
-      // reads no more it never drains; then the close of the call, which keepalive or the age limit bring about, frees
-      // the stream.
-      if (!call.write(frame.chunks, frame.sizeBytes)) stream.setWritable(false);
+      // While the socket is full, nothing more is built for the stream: what is sent later is newer.
+      if (call.write(frame.chunks, frame.sizeBytes)) return;
+      stream.setWritable(false);
+      reading.full(connection);
     },
     end(code, words) {
       if (ended) return;
@@ -68,9 +77,11 @@ export function createConnection({ hub, call, open, log, clock, onClosed }: Conn
     // The client has said all it will say: so have we.
     ended: () => connection.end(status.OK, ''),
     drained() {
+      reading.drained(connection);
       if (!ended) stream.setWritable(true);
     },
     closed() {
+      reading.drained(connection);
       closed = true;
       ended = true;
       stream.close(clock());

@@ -10,6 +10,7 @@ import { takeClientStatus } from './client-status.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { type Methods, startGrpcServer, type TlsOptions } from './grpc-server.ts';
 import { methods } from './methods.ts';
+import { watchSlowClients } from './slow-clients.ts';
 import { status } from './status.ts';
 
 export interface XdsServerOptions {
@@ -28,6 +29,13 @@ export interface XdsServerOptions {
   readonly maxStreamAgeMs?: { readonly from: number; readonly to: number };
   /** All that the streams hold is compared with the table at random intervals in this range. Default 45–75 min. */
   readonly compareEveryMs?: { readonly from: number; readonly to: number };
+  /** A client that takes nothing for so long is cut off. Default 60 s: at 50 kB/s the largest response gets through. */
+  readonly slowLimitMs?: number;
+  readonly onSlow?: {
+    /** How many clients have not taken their last response for 5 s. */
+    readonly count: (count: number) => void;
+    readonly cut: () => void;
+  };
   /** When given, a stream is sent nothing until it is trusted (`HubStream.setTrust`). */
   readonly trust?: {
     readonly opened: (stream: HubStream) => void;
@@ -49,6 +57,7 @@ const sliceMs = 4;
 const hourMs = 3_600_000;
 const defaultAge = { from: 10 * hourMs, to: 12 * hourMs };
 const defaultCompare = { from: 0.75 * hourMs, to: 1.25 * hourMs };
+const defaultSlowLimitMs = 60_000;
 const defaultGraceMs = 2_000;
 /** setTimeout fires at once for longer delays. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -60,6 +69,14 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
   const between = ({ from, to }: { from: number; to: number }): number => from + (to - from) * options.random();
   const connections = new Map<HubStream, Connection>();
   const ages = new Map<Connection, NodeJS.Timeout>();
+  const slowClients = watchSlowClients({
+    limitMs: options.slowLimitMs ?? defaultSlowLimitMs,
+    onSlow: (count) => options.onSlow?.count(count),
+    onCut: ({ stream }) => {
+      log.warn({ event: 'slow-client-cut', streamId: stream.id });
+      options.onSlow?.cut();
+    },
+  });
   let closing = false;
   let turn: NodeJS.Immediate | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -122,6 +139,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       open: { protocol, trust: options.trust === undefined ? 'complete' : 'nothing' },
       log,
       clock,
+      reading: slowClients,
       onClosed: (closed) => {
         connections.delete(closed.stream);
         clearTimeout(ages.get(closed));
@@ -172,6 +190,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       clearTimeout(forced);
       clearTimeout(timer);
       clearTimeout(comparing);
+      slowClients.close();
       for (const timeout of ages.values()) clearTimeout(timeout);
       if (turn !== undefined) clearImmediate(turn);
       hub.onWork(() => {});
