@@ -172,12 +172,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     };
     for (const adoption of early) onAdopted(adoption);
     transitions.touchAll();
-    closers.push(
-      () => transitions.close(),
-      () => pinner.close(),
-      () => nodes.close(),
-      () => refusals.close(),
-    );
+    const stopWriting = () => Promise.all([transitions.close(), pinner.close(), nodes.close(), refusals.close()]);
+    closers.push(stopWriting);
 
     const xdsListen = listenOn(config.xdsListen);
     const xdsLog = log.child({ room: 'xds' });
@@ -200,7 +196,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     });
     closers.push(async () => catchUp.close());
     const xdsAddress = joinHostPort(xdsListen.host, xds.port);
-    closers.push(() => xds.close());
+    // First the writers: that all streams end with the server is nothing to be recorded.
+    closers.push(() => xds.close(), stopWriting);
     const sweeping = setInterval(() => {
       if (deliveries.sweep(now())) transitions.touchAll();
     }, sweepMs);

@@ -63,7 +63,8 @@ interface Use {
   readonly name: string;
 }
 
-function usesOf(resource: Resource): Use[] {
+/** What a proxy that has this resource asks for, or sends traffic to. */
+export function usesOf(resource: Resource): Use[] {
   switch (resource.type) {
     case typeUrls.cluster:
       return usesOfCluster(resource);

@@ -27,6 +27,8 @@ export interface Conviction {
 export interface Forms {
   /** Notes that a client has this form. True when it had been convicted and is acquitted by that. */
   accept(type: TypeUrl, name: string, form: Resource): boolean;
+  /** The same content is made of other parts now: what clients accepted is this. */
+  renew(resource: Resource): void;
   /** The last form that any client accepted. */
   accepted(type: TypeUrl, name: string): Resource | undefined;
   /** The parts to blame for a refusal of `form`: those that differ from the last accepted form; failing that, all. */
@@ -54,6 +56,10 @@ export function createForms(convicted: readonly Conviction[] = []): Forms {
       if (byName.get(name) === form) return false;
       byName.set(name, form);
       return convictions.size > 0 && convictions.delete(keyOf(type, name, form.hash));
+    },
+    renew(resource) {
+      const byName = acceptedForms.get(resource.type);
+      if (byName?.get(resource.name)?.hash === resource.hash) byName.set(resource.name, resource);
     },
     accepted(type, name) {
       return acceptedForms.get(type)?.get(name);

@@ -284,6 +284,11 @@ export function createHub(options: HubOptions): Hub {
     commit(commit) {
       const first = !table.ready;
       table.apply(commit);
+      // What is not sent because it is the same is good in its new generation as well.
+      for (const { type, name } of commit.puts) {
+        const resource = table.get(type, name)?.resource;
+        if (resource !== undefined) forms.renew(resource);
+      }
       // Streams that came before the first commit have been waiting for it.
       if (first) for (const member of members.values()) queue(member);
       announce();
