@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLatest } from '../lib/latest.ts';
 import { type FairwayObject, type Kind, kinds, type ObjectKey, specKey, storeKey } from '../model/index.ts';
 import { type ConditionDraft, type Transition, transitionsOf } from '../status/index.ts';
@@ -40,6 +41,14 @@ const holdOffMs = 200;
 /** Objects in one commit; a put and a check each, well below the store's limits. */
 const perCommit = 40;
 
+/**
+ * After a slice of looking, so many times as long is left to others: when a thousand proxies come at once, everything
+ * is to be looked at again and again, and only the times in the status wait for it.
+ */
+const restFactor = 9;
+/** Below this a slice was too short to make up for. */
+const restFromMs = 1;
+
 /** So long a write may take to come back by the watch. */
 const echoMs = 10_000;
 
@@ -53,6 +62,7 @@ interface Batch {
 
 export function createTransitionWriter(options: TransitionWriterOptions): TransitionWriter {
   const { mirror, store, budget, log } = options;
+  const closing = new AbortController();
   const dirty = new Set<ObjectKey>();
   /** Objects that proxies had not finished with when they were last looked at. */
   const unfinished = new Set<ObjectKey>();
@@ -105,10 +115,13 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
   }
 
   async function writeDirty(): Promise<void> {
-    while (dirty.size > 0) {
+    while (dirty.size > 0 && !closing.signal.aborted) {
+      const started = budget.now();
       const batch = collect();
+      const tookMs = budget.now() - started;
       if (batch.keys.length > 0) await write(batch);
-      await budget.pause();
+      if (tookMs < restFromMs) await budget.pause();
+      else await sleep(restFactor * tookMs, undefined, { signal: closing.signal }).catch(() => undefined);
     }
   }
 
@@ -130,7 +143,10 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
       const { kernel, graph } = mirror.world;
       for (const kind of Object.keys(kinds) as Kind[]) touch(kernel.keys(graph.objects[kind]));
     },
-    close: () => latest.close(),
+    close() {
+      closing.abort();
+      return latest.close();
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Delivery, NodeStatus } from '../status/index.ts';
-import { type Hub, type Progress, type StreamStatus, typeUrls } from '../xds/index.ts';
+import { type Entry, type Hub, type Progress, type StreamStatus, typeUrls } from '../xds/index.ts';
 
 /** Which names of objects stand for proxies: `node.id` → name of the Node. */
 type NodeName = (nodeId: string) => string;
@@ -45,6 +45,48 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
   const expected = new Map<string, number>();
   /** What was read of the streams since the last change. */
   let glance: Glance | undefined;
+  /** Audience, and type where that matters → what is said of all its proxies at once. */
+  const chorus = new Map<string, Chorus>();
+  let chorusRevision = 0;
+  const names = new Map<string, string>();
+
+  /** Computed once for each proxy: it is asked for thousands of times. */
+  function nameOf(nodeId: string): string {
+    let name = names.get(nodeId);
+    if (name === undefined) {
+      name = nodeName(nodeId);
+      names.set(nodeId, name);
+    }
+    return name;
+  }
+
+  function forgetGlance(): void {
+    glance = undefined;
+    chorus.clear();
+  }
+
+  /**
+   * What is to be said of a resource when the same is true of all its proxies: that they have it, or that none was
+   * sent it yet. Nearly always one of the two is, and then the answer is the same list for thousands of resources.
+   */
+  function together({ resource, revision }: Entry): readonly Delivery[] | undefined {
+    if (lost.size > 0) return undefined;
+    if (chorusRevision !== hub.markedRevision) chorus.clear();
+    chorusRevision = hub.markedRevision;
+    const { audience, type } = resource;
+    const key = isWildcard(type) ? `${audience} ${type}` : audience;
+    let known = chorus.get(key);
+    if (known === undefined) {
+      const all = (state: Delivery['state']): readonly Delivery[] =>
+        hub.fleet.nodeIds(audience).map((nodeId) => ({ node: nameOf(nodeId), state, counts: true }));
+      // Of streams that are being filled it has to be asked one by one whether they count.
+      const inStep = hub.fleet.inStep(audience, isWildcard(type) ? type : undefined);
+      known = inStep ? { acked: all('acked'), pending: all('pending') } : 'divided';
+      chorus.set(key, known);
+    }
+    if (known === 'divided') return undefined;
+    return revision <= chorusRevision ? known.acked : known.pending;
+  }
 
   function look(): Glance {
     if (glance !== undefined) return glance;
@@ -53,7 +95,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       streams,
       inStep: new Set(streams.filter(isInStep).map(({ streamId }) => streamId)),
       // Of a proxy with two streams the newer one: the other is about to break.
-      byNode: new Map(streams.map((stream) => [nodeName(stream.node.id), stream])),
+      byNode: new Map(streams.map((stream) => [nameOf(stream.node.id), stream])),
     };
     // While changes are still being handed to the streams, what they say is true for a moment only.
     if (hub.marked) glance = fresh;
@@ -67,11 +109,11 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
 
   function lostDelivery({ nodeId, filled, openedRevision, ackedRevision }: Proxy, revision: number): Delivery {
     const state = revision <= ackedRevision ? 'acked' : 'pending';
-    return { node: nodeName(nodeId), state, counts: filled || openedRevision < revision, lost: true };
+    return { node: nameOf(nodeId), state, counts: filled || openedRevision < revision, lost: true };
   }
 
   function streamDelivery(stream: StreamStatus): Delivery {
-    const node = nodeName(stream.node.id);
+    const node = nameOf(stream.node.id);
     const [rejected] = stream.types.flatMap((type) => type.rejected);
     if (rejected !== undefined) return { node, state: 'rejected', words: rejected.words, counts: true };
     return { node, state: isInStep(stream) ? 'acked' : 'pending', counts: stream.filledAt !== undefined };
@@ -86,7 +128,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
 
   return {
     observe(progress) {
-      glance = undefined;
+      forgetGlance();
       for (const event of progress) {
         if (event.kind === 'opened') {
           const { nodeId, node, revision: openedRevision } = event;
@@ -102,9 +144,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
         } else if (event.kind === 'closed') closed(event.streamId, event.at);
       }
     },
-    tableChanged() {
-      glance = undefined;
-    },
+    tableChanged: forgetGlance,
     expect(nodeIds, at) {
       for (const nodeId of nodeIds) expected.set(nodeId, at);
     },
@@ -114,12 +154,13 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     of({ type, name }) {
       const entry = hub.table.get(type, name);
       if (entry === undefined) return [];
-      const { inStep } = look();
+      const same = together(entry);
+      if (same !== undefined) return same;
       const found: Delivery[] = hub.fleet.delivery(type, name).map((delivery) => {
-        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && inStep.has(delivery.streamId);
+        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && look().inStep.has(delivery.streamId);
         const state = unwanted ? 'unwanted' : delivery.state === 'unsubscribed' ? 'pending' : delivery.state;
         return {
-          node: nodeName(delivery.nodeId),
+          node: nameOf(delivery.nodeId),
           state,
           counts: delivery.filled || delivery.openedRevision < entry.revision,
           ...(delivery.words === undefined ? {} : { words: delivery.words }),
@@ -160,6 +201,9 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     },
   };
 }
+
+/** All proxies of an audience say the same, or they do not. */
+type Chorus = { readonly acked: readonly Delivery[]; readonly pending: readonly Delivery[] } | 'divided';
 
 interface Glance {
   readonly streams: readonly StreamStatus[];

@@ -71,7 +71,13 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
     preview: {
       async preview(writes): Promise<PreviewResult> {
         const { fleets, ...found } = await preview(mirror, writes, options.budget);
-        return { ...found, proxies: proxiesOf(fleets) };
+        return {
+          ...found,
+          // Most previews are made to see what is removed, and nobody asks for a thousand names.
+          get proxies() {
+            return proxiesOf(fleets);
+          },
+        };
       },
     },
     proxies: {

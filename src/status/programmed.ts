@@ -47,22 +47,18 @@ export interface ProgrammedInput {
  * all are concerned: a first proxy that is being filled is waited for.
  */
 export function programmed(input: ProgrammedInput): { condition: ConditionDraft; realization: Realization } {
-  const proxies = perProxy(input.deliveries.flat());
-  const realization = realizationOf(proxies);
+  const { rejected, concerned, waiting, realization } = summaryOf(input.deliveries);
   const condition = (status: ConditionDraft['status'], reason: string, message: string) => ({
     condition: { type: 'Programmed', status, reason, message },
     realization,
   });
-  const refusal = refusalOf(input, proxies);
+  const refusal = refusalOf(input, rejected);
   if (refusal !== undefined) return condition('False', 'RejectedByProxy', refusal);
   if (input.deliveries.length === 0)
     return condition(input.nothing.status, input.nothing.reason, input.nothing.message);
-  const counting = perProxy(input.deliveries.flat().filter(({ counts }) => counts));
-  const concerned = [...(counting.size > 0 ? counting : proxies).values()];
-  if (concerned.length === 0) {
+  if (concerned === 0) {
     return condition('Unknown', 'NoProxies', 'no proxy of the fleet is connected: it is served as soon as one is');
   }
-  const waiting = concerned.filter(({ state }) => state === 'pending');
   if (waiting.length === 0) return condition('True', 'Programmed', '');
   const lost = waiting.filter((proxy) => proxy.lost).length;
   const names = listNodes(waiting.map(({ node }) => node));
@@ -70,8 +66,43 @@ export function programmed(input: ProgrammedInput): { condition: ConditionDraft;
   return condition(
     'False',
     'Pending',
-    `${concerned.length - waiting.length} of ${concerned.length} proxies have it; waiting for ${names}${unreachable}`,
+    `${concerned - waiting.length} of ${concerned} proxies have it; waiting for ${names}${unreachable}`,
   );
+}
+
+/** What the proxies make of an object. */
+interface Summary {
+  readonly rejected: readonly Delivery[];
+  /** Number of the proxies that its condition goes by, and those of them that do not have it. */
+  readonly concerned: number;
+  readonly waiting: readonly Delivery[];
+  readonly realization: Realization;
+}
+
+/** Of lists that stand for many resources at once: a thousand proxies are counted once and not for each of them. */
+const summaries = new WeakMap<readonly Delivery[], Summary>();
+
+function summaryOf(deliveries: readonly (readonly Delivery[])[]): Summary {
+  const [only, ...others] = new Set(deliveries);
+  if (only === undefined || others.length > 0) return summarize([only ?? [], ...others].flat());
+  let summary = summaries.get(only);
+  if (summary === undefined) {
+    summary = summarize(only);
+    summaries.set(only, summary);
+  }
+  return summary;
+}
+
+function summarize(deliveries: readonly Delivery[]): Summary {
+  const proxies = perProxy(deliveries);
+  const counting = perProxy(deliveries.filter(({ counts }) => counts));
+  const concerned = [...(counting.size > 0 ? counting : proxies).values()];
+  return {
+    rejected: [...proxies.values()].filter(({ state }) => state === 'rejected'),
+    concerned: concerned.length,
+    waiting: concerned.filter(({ state }) => state === 'pending'),
+    realization: realizationOf(proxies),
+  };
 }
 
 /** Worst first: what one proxy makes of all resources together. */
@@ -100,7 +131,7 @@ function realizationOf(proxies: ReadonlyMap<string, Delivery>): Realization {
   };
 }
 
-function refusalOf(input: ProgrammedInput, proxies: ReadonlyMap<string, Delivery>): string | undefined {
+function refusalOf(input: ProgrammedInput, rejected: readonly Delivery[]): string | undefined {
   const [rejection] = input.rejections;
   if (rejection !== undefined) {
     const nodes =
@@ -111,7 +142,6 @@ function refusalOf(input: ProgrammedInput, proxies: ReadonlyMap<string, Delivery
       rejection.count === 1 ? `at ${rejection.first}` : `first at ${rejection.first}, last at ${rejection.last}`;
     return `${nodes} refused generation ${input.generation}, ${times}: ${rejection.words}. ${stillServing(input)}`;
   }
-  const rejected = [...proxies.values()].filter(({ state }) => state === 'rejected');
   const [first] = rejected;
   if (first === undefined) return undefined;
   const nodes =

@@ -70,15 +70,23 @@ export interface Fleet {
   versions(streamId: string): readonly ResourceVersions[] | undefined;
   /** Where the newest form of a resource is; empty when the table has no such resource. */
   delivery(type: TypeUrl, name: string): readonly Delivery[];
+  /** Ids of the nodes of all streams that have the audience. */
+  nodeIds(audience: string): readonly string[];
+  /**
+   * Whether all streams that have the audience have everything that they asked for, as of the revision up to which
+   * changes are marked, and refused nothing. With a type: and all of them asked for all of that type.
+   */
+  inStep(audience: string, type?: TypeUrl): boolean;
 }
 
 export interface FleetSource {
   readonly table: Table;
   readonly forms: Forms;
-  readonly sessions: () => readonly Session[];
+  readonly sessions: () => Iterable<Session>;
+  readonly withAudience: (audience: string) => Iterable<{ readonly session: Session }>;
 }
 
-export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
+export function createFleet({ table, forms, sessions, withAudience }: FleetSource): Fleet {
   /** The refusal that keeps a resource from a stream: its own, or the conviction by another. */
   function refusalOf(state: TypeState, resource: Resource): { words: string } | undefined {
     const own = state.refused.get(resource.name);
@@ -135,7 +143,7 @@ export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
       return statuses;
     },
     versions(streamId) {
-      const session = sessions().find(({ stream }) => stream.id === streamId);
+      const session = [...sessions()].find(({ stream }) => stream.id === streamId);
       if (session === undefined) return undefined;
       const { stream } = session;
       return stream.states.flatMap((state) => {
@@ -154,26 +162,42 @@ export function createFleet({ table, forms, sessions }: FleetSource): Fleet {
       const resource = table.get(type, name)?.resource;
       if (resource === undefined) return [];
       const deliveries: Delivery[] = [];
-      for (const session of sessions()) {
+      for (const { session } of withAudience(resource.audience)) {
         const { stream } = session;
-        if (stream.node === undefined || !stream.audiences.has(resource.audience)) continue;
         const state = stream.state(type);
-        const own = {
+        let reached: Delivery['state'] = 'acked';
+        let words: string | undefined;
+        if (state === undefined || !state.wants(name)) reached = 'unsubscribed';
+        else if (state.held.get(name)?.hash !== resource.hash || state.suspects.has(name)) {
+          words = refusalOf(state, resource)?.words;
+          reached = words === undefined ? 'pending' : 'rejected';
+        }
+        deliveries.push({
           streamId: stream.id,
-          nodeId: stream.node.id,
+          nodeId: stream.node?.id ?? '',
+          state: reached,
+          words,
           openedRevision: stream.openedRevision,
           filled: session.filledAt !== undefined,
-        };
-        if (state === undefined || !state.wants(name)) {
-          deliveries.push({ ...own, state: 'unsubscribed', words: undefined });
-        } else if (state.held.get(name)?.hash === resource.hash && !state.suspects.has(name)) {
-          deliveries.push({ ...own, state: 'acked', words: undefined });
-        } else {
-          const refusal = refusalOf(state, resource);
-          deliveries.push({ ...own, state: refusal === undefined ? 'pending' : 'rejected', words: refusal?.words });
-        }
+        });
       }
       return deliveries;
+    },
+    nodeIds(audience) {
+      const ids: string[] = [];
+      for (const { session } of withAudience(audience)) ids.push(session.stream.node?.id ?? '');
+      return ids;
+    },
+    inStep(audience, type) {
+      // Which of them a conviction concerns is a longer question.
+      if (forms.convictions().length > 0) return false;
+      for (const { session } of withAudience(audience)) {
+        if (session.filledAt === undefined) return false;
+        const { stream } = session;
+        for (const state of stream.states) if (!state.settled) return false;
+        if (type !== undefined && stream.state(type)?.subscription.wildcard !== true) return false;
+      }
+      return true;
     },
   };
 }

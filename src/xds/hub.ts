@@ -71,6 +71,8 @@ export interface Hub {
   readonly fleet: Fleet;
   /** Whether every change of the table is marked on the streams that it concerns: until then they only seem in step. */
   readonly marked: boolean;
+  /** Every change up to this revision is marked. */
+  readonly markedRevision: number;
   /** Takes a commit; streams learn of it by `next`. */
   commit(commit: Commit): void;
   open(peer: string, now: number, options?: StreamOptions): HubStream;
@@ -165,6 +167,10 @@ export function createHub(options: HubOptions): Hub {
       if (audience !== undefined) mark(audience, type, name, table.log.end);
     },
   };
+
+  function* sessions(): Generator<Session> {
+    for (const member of members.values()) yield member.session;
+  }
 
   function queue(member: Member): void {
     if (!member.admitted || !member.writable || member.closed) return;
@@ -277,9 +283,12 @@ export function createHub(options: HubOptions): Hub {
 
   const hub: Hub = {
     table,
-    fleet: createFleet({ table, forms, sessions: () => [...members.values()].map((member) => member.session) }),
+    fleet: createFleet({ table, forms, sessions, withAudience: roster.withAudience }),
     get marked() {
       return position === table.log.end && !lost;
+    },
+    get markedRevision() {
+      return lost ? 0 : marked;
     },
     commit(commit) {
       const first = !table.ready;

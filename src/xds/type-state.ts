@@ -124,6 +124,11 @@ export class TypeState {
     return this.dirty.size > 0 || this.prepared.size > 0 || this.owesAnswer;
   }
 
+  /** The client has all that it should have, and refused nothing. */
+  get settled(): boolean {
+    return !this.busy && this.flying.size === 0 && this.waiting.size === 0 && this.refused.size === 0;
+  }
+
   /** A resource waits for what it needs. */
   get waitsToPut(): boolean {
     for (const { what } of this.waiting.values()) if (what === 'put') return true;
