@@ -1,4 +1,5 @@
 import { type FairwayObject, type Kind, type ObjectKey, parseObjectKey } from '../model/index.ts';
+import type { Rejection } from '../status/index.ts';
 import type { Translation } from '../translate/index.ts';
 import type { Fork } from '../view/index.ts';
 import type { Commit, Part, Resource } from '../xds/index.ts';
@@ -23,8 +24,8 @@ export interface Adoption {
   readonly commit: Commit;
   /** Objects whose conditions may be others now. */
   readonly touched: ReadonlySet<ObjectKey>;
-  /** Keys of rejections whose records are gone. */
-  readonly over: readonly string[];
+  /** Refusals of which nothing is left. */
+  readonly over: readonly Rejection[];
   /** The first complete build. */
   readonly first: boolean;
 }

@@ -3,16 +3,17 @@
  *
  *   store ──watch──▶ mirror ──fork, settle, adopt──▶ world (kernel, graph, translation) ──▶ onAdopted
  *     ▲                                                                                        │
- *     └── transitions, pins (leader only) ◀── what proxies made of it ◀─────────────────────────┘
+ *     └── transitions, searches (leader only) ◀── what proxies made of it ◀─────────────────────────┘
  *
- * One mirror per controller; commits and dry runs share its queue. The leader's loops (transition writer, pinner) are
+ * One mirror per controller; commits and dry runs share its queue. The leader's loops (transition writer, searcher) are
  * nudged and then look at the whole latest state; they hold nothing that could not be read again.
  */
 export type { Adoption, ObjectChange } from './adoption.ts';
 export { type Changes, createChanges } from './changes.ts';
+export { type Held, oldestGood, pinOf } from './held.ts';
 export { createMirror, type Mirror, type MirrorOptions } from './mirror.ts';
-export { createPinner, type Pinner, type PinnerOptions } from './pins.ts';
 export { type Preview, preview, type Removal, type Write } from './preview.ts';
 export type { Records } from './records.ts';
+export { createSearcher, type Searcher, type SearcherOptions } from './searcher.ts';
 export { createTransitionWriter, type TransitionWriter, type TransitionWriterOptions } from './transitions.ts';
 export { createWorld, objectOf, type World } from './world.ts';

@@ -1,11 +1,12 @@
 import type { Pin } from '../graph/index.ts';
-import { decodeStored, historyKey, kindNames, type ObjectKey, objectKeyIn, specKey } from '../model/index.ts';
-import type { PinRecord } from '../status/index.ts';
-import type { Entry, Store, WatchEvent } from '../store/store.ts';
+import { decodeStored, kindNames, type ObjectKey, objectKeyIn, specKey } from '../model/index.ts';
+import type { Entry, WatchEvent } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Budget, Fork } from '../view/index.ts';
 import { kindOf, type ObjectChange } from './adoption.ts';
-import type { Records, RecordsWriter } from './records.ts';
+import type { GoodSpecs } from './good-specs.ts';
+import { type Held, pinOf } from './held.ts';
+import type { Records } from './records.ts';
 import type { World } from './world.ts';
 
 /** What stands at keys of the store now; undefined: nothing. */
@@ -89,59 +90,31 @@ function putObject(
   return { revision: entry.modRevision, kind, key, object, ...(last === undefined ? {} : { last }) };
 }
 
-/** The pins among the states, with the spec of their good generation from history. */
-export async function readPins(store: Store, states: States, log: Logger): Promise<Map<ObjectKey, Pin | undefined>> {
+/** What is served of the objects that searches hold, or held until now; undefined: what stands. */
+export async function readPins(
+  held: ReadonlyMap<ObjectKey, readonly Held[]>,
+  goodSpecs: GoodSpecs,
+): Promise<Map<ObjectKey, Pin | undefined>> {
+  const pinned = [...held].map(([unit, all]) => [unit, pinOf(all)] as const);
+  await goodSpecs.load(pinned.flatMap(([, pin]) => pin ?? []));
   const pins = new Map<ObjectKey, Pin | undefined>();
-  for (const [storedAt, entry] of states) {
-    const key = objectKeyIn('pin', storedAt);
-    if (key !== undefined) pins.set(key, entry === undefined ? undefined : await readPin(store, key, entry, log));
+  for (const [unit, pin] of pinned) {
+    if (pin === undefined) {
+      pins.set(unit, undefined);
+      if (held.get(unit)?.length === 0) goodSpecs.forget(unit);
+      continue;
+    }
+    const { uid, refused, good } = pin;
+    const spec = goodSpecs.get(pin);
+    pins.set(unit, {
+      uid,
+      refused,
+      good: good === null || spec === undefined ? undefined : { generation: good, spec },
+    });
   }
   return pins;
 }
 
-async function readPin(store: Store, key: ObjectKey, entry: Entry, log: Logger): Promise<Pin> {
-  const { uid, refused, good: generation } = JSON.parse(entry.value) as PinRecord;
-  if (generation === null) return { uid, refused, good: undefined };
-  const kept = await store.get(historyKey(key, generation));
-  if (kept === undefined) {
-    log.error({ event: 'pinned_generation_missing', object: key, generation });
-    return { uid, refused, good: undefined };
-  }
-  return { uid, refused, good: { generation, spec: decodeStored(kept).spec } };
-}
-
-/** What became of records. */
-export interface RecordChanges {
-  /** Objects whose conditions may be others now. */
-  readonly about: ReadonlySet<ObjectKey>;
-  /** Objects whose conditions have other times. */
-  readonly told: ReadonlySet<ObjectKey>;
-  /** Keys of rejections that are gone. */
-  readonly over: readonly string[];
-}
-
-/** Takes in the records among the states. */
-export function putRecords(records: RecordsWriter, states: States): RecordChanges {
-  const about = new Set<ObjectKey>();
-  const told = new Set<ObjectKey>();
-  const over: string[] = [];
-  const addSuspects = (rejection: string): void => {
-    for (const { unit } of records.rejections.get(rejection)?.suspects ?? []) about.add(unit);
-  };
-  for (const [storedAt, entry] of states) {
-    const rejection = objectKeyIn('rejection', storedAt);
-    if (rejection !== undefined) addSuspects(rejection);
-    if (!records.set(storedAt, entry?.value)) continue;
-    if (rejection !== undefined) {
-      addSuspects(rejection);
-      if (entry === undefined) over.push(rejection);
-    }
-    const pinned = objectKeyIn('pin', storedAt);
-    if (pinned !== undefined) about.add(pinned);
-    const node = objectKeyIn('node', storedAt);
-    if (node !== undefined) about.add(`Node/${node}`);
-    const transitions = objectKeyIn('transitions', storedAt);
-    if (transitions !== undefined && entry !== undefined) told.add(transitions);
-  }
-  return { about, told, over };
+export function samePin(a: Pin | undefined, b: Pin): boolean {
+  return a?.uid === b.uid && a.refused === b.refused && a.good?.generation === b.good?.generation;
 }

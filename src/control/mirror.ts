@@ -6,7 +6,8 @@ import type { Store, WatchEvent } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Budget } from '../view/index.ts';
 import { type Adoption, commitOf, kindOf, type ObjectChange } from './adoption.ts';
-import { merge, putObjects, putRecords, readPins, replace, type States } from './intake.ts';
+import { createGoodSpecs } from './good-specs.ts';
+import { merge, putObjects, readPins, replace, type States, samePin } from './intake.ts';
 import { createQueue } from './queue.ts';
 import { createRecords, type Records } from './records.ts';
 import { createWaiting } from './waiting.ts';
@@ -56,6 +57,7 @@ export function createMirror(options: MirrorOptions): Mirror {
   const { world, store, log, budget } = options;
   const queue = createQueue();
   const records = createRecords();
+  const goodSpecs = createGoodSpecs(store, log);
   const waiting = createWaiting();
   const closing = new AbortController();
   const failures = createFailureLog(world, log);
@@ -65,13 +67,14 @@ export function createMirror(options: MirrorOptions): Mirror {
 
   async function adopt(at: number, states: States): Promise<void> {
     const receivedAt = options.clock();
-    const pins = await readPins(store, states, log);
+    const next = records.prepare(states);
+    const pins = await readPins(next.held, goodSpecs);
     await queue.run(async () => {
       const fork = world.kernel.fork();
       const changes = await putObjects(world, fork, states, { at, budget, log });
       for (const [key, pin] of pins) {
         if (pin === undefined) fork.remove(world.graph.pins, key);
-        else fork.put(world.graph.pins, key, pin);
+        else if (!samePin(fork.get(world.graph.pins, key), pin)) fork.put(world.graph.pins, key, pin);
       }
       await fork.settle(budget);
       // From here on in one step: whoever reads sees the former world or this one.
@@ -80,7 +83,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       for (const { key } of fork.changes(world.graph.verdicts)) touched.add(key);
       for (const { key } of changes) touched.add(key);
       world.kernel.adopt(fork);
-      const { about, told, over } = putRecords(records, states);
+      const { about, told, over } = next.apply();
       for (const key of about) touched.add(key);
       changes.push(...timesOf(told, changes, at));
       // Whoever resumes a watch within this step goes by revisions; a deletion counts with the last of the step.

@@ -1,62 +1,122 @@
-import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey } from '../model/index.ts';
-import type { NodeRecord, PinRecord, Rejection, Transition, TransitionRecord } from '../status/index.ts';
+import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey, storePrefixes } from '../model/index.ts';
+import {
+  decodeRejection,
+  decodeSearch,
+  type NodeRecord,
+  type Rejection,
+  type SearchRecord,
+  type Transition,
+  type TransitionRecord,
+} from '../status/index.ts';
+import type { Entry } from '../store/store.ts';
+import { createHeldObjects, type Held } from './held.ts';
+import { createLongRecords, type Stored } from './long-records.ts';
 
 /** The records of the store that no derivation reads: they matter for status and for what the leader does. */
 export interface Records {
-  readonly pins: ReadonlyMap<ObjectKey, PinRecord>;
   readonly nodes: ReadonlyMap<string, NodeRecord>;
   /** By `rejectionKey`. */
-  readonly rejections: ReadonlyMap<string, Rejection>;
+  readonly rejections: ReadonlyMap<string, Stored<Rejection>>;
+  /** By `rejectionKey`: what was decided about the objects of refused resources. */
+  readonly searches: ReadonlyMap<string, Stored<SearchRecord>>;
   readonly transitions: ReadonlyMap<ObjectKey, TransitionRecord>;
-  /** Rejections laid at an object. */
-  rejectionsOf(unit: ObjectKey): readonly Rejection[];
+  /** What the searches say of an object. */
+  held(unit: ObjectKey): readonly Held[];
   /** Of the object with that uid; what is known of a former one of the same name does not count. */
   transitionsOf(key: ObjectKey, uid: string): readonly Transition[];
   /** Keys in the store of all that is held. */
   keys(): Iterable<string>;
 }
 
+/** What becomes of records. */
+export interface RecordChanges {
+  /** Objects whose conditions may be others now. */
+  readonly about: ReadonlySet<ObjectKey>;
+  /** Objects whose conditions have other times. */
+  readonly told: ReadonlySet<ObjectKey>;
+  /** Refusals of which nothing is left. */
+  readonly over: readonly Rejection[];
+}
+
 export interface RecordsWriter extends Records {
-  /** Takes in what stands at a store key now, undefined when it was deleted; false when the key is no record's. */
-  set(key: string, value: string | undefined): boolean;
+  /**
+   * Takes in the records among the states, once `apply` is called: together with the View that is made of them, so that
+   * nobody sees one without the other.
+   */
+  prepare(states: ReadonlyMap<string, Entry | undefined>): {
+    /** Of the objects whose searches change: what these say of them then. */
+    readonly held: ReadonlyMap<ObjectKey, readonly Held[]>;
+    apply(): RecordChanges;
+  };
 }
 
 const none: readonly Transition[] = [];
 
 export function createRecords(): RecordsWriter {
-  const pins = new Map<ObjectKey, PinRecord>();
   const nodes = new Map<string, NodeRecord>();
-  const rejections = new Map<string, Rejection>();
   const transitions = new Map<ObjectKey, TransitionRecord>();
-  const kept: readonly (readonly [StorePrefix, Map<string, unknown>])[] = [
-    ['pin', pins],
+  const rejections = createLongRecords<Rejection>(storePrefixes.rejection, decodeRejection);
+  const searches = createLongRecords<SearchRecord>(storePrefixes.pin, decodeSearch);
+  const held = createHeldObjects();
+  const short: readonly (readonly [StorePrefix, Map<string, unknown>])[] = [
     ['node', nodes],
-    ['rejection', rejections],
     ['transitions', transitions],
   ];
+
+  function setShort(storedAt: string, entry: Entry | undefined): void {
+    for (const [prefix, map] of short) {
+      const name = objectKeyIn(prefix, storedAt);
+      if (name === undefined) continue;
+      if (entry === undefined) map.delete(name);
+      else map.set(name, JSON.parse(entry.value));
+      return;
+    }
+  }
+
   return {
-    pins,
     nodes,
-    rejections,
     transitions,
-    rejectionsOf: (unit) =>
-      [...rejections.values()].filter(({ suspects }) => suspects.some((suspect) => suspect.unit === unit)),
+    rejections: rejections.records,
+    searches: searches.records,
+    held: held.of,
     transitionsOf(key, uid) {
       const record = transitions.get(key);
       return record?.uid === uid ? record.transitions : none;
     },
     *keys() {
-      for (const [prefix, map] of kept) for (const name of map.keys()) yield storeKey(prefix, name);
+      for (const [prefix, map] of short) for (const name of map.keys()) yield storeKey(prefix, name);
+      yield* rejections.keys();
+      yield* searches.keys();
     },
-    set(key, value) {
-      for (const [prefix, map] of kept) {
-        const name = objectKeyIn(prefix, key);
-        if (name === undefined) continue;
-        if (value === undefined) map.delete(name);
-        else map.set(name, JSON.parse(value));
-        return true;
-      }
-      return false;
+    prepare(states) {
+      const nextRejections = rejections.prepare(states);
+      const nextSearches = searches.prepare(states);
+      const changed = new Map([...nextSearches.changed].map(([key, stored]) => [key, stored?.record]));
+      const nextHeld = held.prepare(changed);
+      return {
+        held: nextHeld.held,
+        apply() {
+          const about = new Set<ObjectKey>(nextHeld.held.keys());
+          const told = new Set<ObjectKey>();
+          const over: Rejection[] = [];
+          for (const [key, stored] of nextRejections.changed) {
+            const before = rejections.records.get(key)?.record;
+            if (stored === undefined && before !== undefined) over.push(before);
+            for (const one of [before, stored?.record]) for (const { unit } of one?.suspects ?? []) about.add(unit);
+          }
+          nextRejections.apply();
+          nextSearches.apply();
+          nextHeld.apply();
+          for (const [storedAt, entry] of states) {
+            setShort(storedAt, entry);
+            const node = objectKeyIn('node', storedAt);
+            if (node !== undefined) about.add(`Node/${node}`);
+            const timed = objectKeyIn('transitions', storedAt);
+            if (timed !== undefined && entry !== undefined) told.add(timed);
+          }
+          return { about, told, over };
+        },
+      };
     },
   };
 }

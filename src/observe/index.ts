@@ -5,4 +5,4 @@
  */
 export { nodeName } from './node-name.ts';
 export { createNodeObserver, type NodeObserver } from './nodes.ts';
-export { createRefusalObserver, type Refusal, type RefusalObserver } from './refusals.ts';
+export { type Acceptance, createRefusalObserver, type Refusal, type RefusalObserver } from './refusals.ts';

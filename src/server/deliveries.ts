@@ -1,5 +1,6 @@
+import type { ObjectKey } from '../model/index.ts';
 import type { Delivery, NodeStatus } from '../status/index.ts';
-import { type Entry, type Hub, type Progress, type StreamStatus, typeUrls } from '../xds/index.ts';
+import { type Entry, type Hub, type Progress, type RejectedName, type StreamStatus, typeUrls } from '../xds/index.ts';
 
 /** Which names of objects stand for proxies: `node.id` → name of the Node. */
 type NodeName = (nodeId: string) => string;
@@ -25,7 +26,8 @@ export interface Deliveries {
   expect(nodeIds: Iterable<string>, at: number): void;
   /** Whether none of them is waited for any more: until then nobody knows what is in force at how many proxies. */
   readonly complete: boolean;
-  of(resource: { readonly type: string; readonly name: string }): readonly Delivery[];
+  /** With `unit`: how far proxies are with that object's part of the resource. */
+  of(resource: { readonly type: string; readonly name: string }, unit?: ObjectKey): readonly Delivery[];
   ofFleet(fleet: string): readonly Delivery[];
   ofNode(name: string): Omit<NodeStatus, 'record' | 'connected'> | undefined;
   streams(): readonly StreamStatus[];
@@ -115,7 +117,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
   function streamDelivery(stream: StreamStatus): Delivery {
     const node = nameOf(stream.node.id);
     const [rejected] = stream.types.flatMap((type) => type.rejected);
-    if (rejected !== undefined) return { node, state: 'rejected', words: rejected.words, counts: true };
+    if (rejected !== undefined) return { node, state: 'rejected', ...refusalOf(rejected), counts: true };
     return { node, state: isInStep(stream) ? 'acked' : 'pending', counts: stream.filledAt !== undefined };
   }
 
@@ -151,19 +153,19 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     get complete() {
       return expected.size === 0;
     },
-    of({ type, name }) {
+    of({ type, name }, unit) {
       const entry = hub.table.get(type, name);
       if (entry === undefined) return [];
       const same = together(entry);
       if (same !== undefined) return same;
-      const found: Delivery[] = hub.fleet.delivery(type, name).map((delivery) => {
+      const found: Delivery[] = hub.fleet.delivery(type, name, unit).map((delivery) => {
         const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && look().inStep.has(delivery.streamId);
         const state = unwanted ? 'unwanted' : delivery.state === 'unsubscribed' ? 'pending' : delivery.state;
         return {
           node: nameOf(delivery.nodeId),
           state,
           counts: delivery.filled || delivery.openedRevision < entry.revision,
-          ...(delivery.words === undefined ? {} : { words: delivery.words }),
+          ...(delivery.refusal === undefined ? {} : refusalOf(delivery.refusal)),
         };
       });
       for (const { proxy } of lost.values()) {
@@ -210,6 +212,10 @@ interface Glance {
   /** Ids of streams. */
   readonly inStep: ReadonlySet<string>;
   readonly byNode: ReadonlyMap<string, StreamStatus>;
+}
+
+function refusalOf({ words, scope, since }: Omit<RejectedName, 'name' | 'hash'>) {
+  return { words, scope, ...(since === undefined ? {} : { since: new Date(since).toISOString() }) };
 }
 
 /** Envoy takes all clusters and listeners; it asks for the rest by name. */

@@ -1,15 +1,8 @@
 import type { CommitInfo, Ports, PreviewResult, ProxyInfo, View } from '../api/index.ts';
-import { type Changes, type Mirror, preview, type World } from '../control/index.ts';
+import { type Changes, type Mirror, oldestGood, preview, type Records, type World } from '../control/index.ts';
 import { type ObjectKey, parseObjectKey } from '../model/index.ts';
 import { nodeName } from '../observe/index.ts';
-import {
-  type ExplainSources,
-  explain,
-  type Rejection,
-  rejectionKey,
-  type StatusSources,
-  statusOf,
-} from '../status/index.ts';
+import { type ExplainSources, explain, rejectionKey, type StatusSources, statusOf } from '../status/index.ts';
 import { listenerNameOf, parseResourceKey, rankOf } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
 import type { Hub, Resource, StreamStatus } from '../xds/index.ts';
@@ -55,7 +48,7 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
     },
     referrers: (key) => [...kernel.members(graph.referrers, key)].sort(),
     status: (object) => statusOf(keyOf(object), object, sources, now()),
-    pinnedGeneration: (key) => mirror.records.pins.get(key)?.good ?? undefined,
+    pinnedGeneration: (key) => oldestGood(mirror.records.held(key)),
     reached: (revision, limits) => mirror.reached(revision, limits),
     changesSince: (revision) => changes.since(revision),
     onChanges: (listener) => changes.subscribe(listener),
@@ -82,14 +75,12 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
     },
     proxies: {
       list: () =>
-        deliveries
-          .streams()
-          .map((stream) => proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica)),
+        deliveries.streams().map((stream) => proxyInfo(stream, deliveries.isInStep(stream), mirror.records, replica)),
       get: (node) => {
         const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
         return stream === undefined
           ? undefined
-          : proxyInfo(stream, deliveries.isInStep(stream), mirror.records.rejections, replica);
+          : proxyInfo(stream, deliveries.isInStep(stream), mirror.records, replica);
       },
       config(node, options) {
         const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
@@ -136,12 +127,7 @@ function keyOf({ kind, metadata }: { kind: string; metadata: { scope?: string; n
   return metadata.scope === undefined ? `${kind}/${metadata.name}` : `${kind}/${metadata.scope}/${metadata.name}`;
 }
 
-function proxyInfo(
-  stream: StreamStatus,
-  inStep: boolean,
-  rejections: ReadonlyMap<string, Rejection>,
-  replica: string,
-): ProxyInfo {
+function proxyInfo(stream: StreamStatus, inStep: boolean, { rejections }: Records, replica: string): ProxyInfo {
   const { node, openedAt, types } = stream;
   const refused = types.some(({ rejected }) => rejected.length > 0);
   return {
@@ -158,10 +144,13 @@ function proxyInfo(
       acked: type.ackedRevision,
       resources: type.acked,
       pending: type.pending,
-      rejected: type.rejected.map(({ name, words }) => ({
+      rejected: type.rejected.map(({ name, words, since }) => ({
         name,
         message: words,
-        since: rejections.get(rejectionKey(type.type, name))?.first ?? '',
+        since:
+          since === undefined
+            ? (rejections.get(rejectionKey(type.type, name))?.record.first ?? '')
+            : new Date(since).toISOString(),
       })),
     })),
   };

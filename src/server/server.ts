@@ -9,7 +9,7 @@ import {
   type Adoption,
   createChanges,
   createMirror,
-  createPinner,
+  createSearcher,
   createTransitionWriter,
   createWorld,
   objectOf,
@@ -19,13 +19,13 @@ import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
 import { kindNames } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
-import { draftsOf } from '../status/index.ts';
+import { draftsOf, type Rejection } from '../status/index.ts';
 import { createMemoryStore, openSqliteStore, type Store } from '../store/index.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import type { RawPatch } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
-import { createHub } from '../xds/index.ts';
+import { type Conviction, createHub } from '../xds/index.ts';
 import { createXdsServer } from '../xds/io/index.ts';
 import { createCatchUp } from './catch-up.ts';
 import { createCommits } from './commits.ts';
@@ -105,7 +105,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await mirror.start();
     closers.push(() => mirror.close());
 
-    const convictions = [...mirror.records.rejections.values()].filter(({ scope }) => scope === 'convicted');
+    const convictions = [...mirror.records.rejections.values()].flatMap(({ record }) => convictionsOf(record));
     const hub = createHub({ random: Math.random, identifier: `fairway/${replica}`, convictions });
     const deliveries = createDeliveries(hub, nodeName);
     const commits = createCommits(hub.table);
@@ -123,23 +123,14 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       budget,
       log: log.child({ room: 'control' }),
     });
-    const pinner = createPinner({
-      mirror,
-      store,
-      accepted: (key, object) =>
-        draftsOf(key, object, sources, now()).drafts.some(
-          ({ type, status }) => type === 'Programmed' && status === 'True',
-        ),
-      newId,
-      log: log.child({ room: 'control' }),
-    });
+    const searcher = createSearcher({ mirror, store, newId, log: log.child({ room: 'control' }) });
     const returning = [...mirror.records.nodes.values()].filter(({ connected }) => connected);
     deliveries.expect(
       returning.map(({ nodeId }) => nodeId),
       now(),
     );
     nodes.reset(mirror.records.nodes, now());
-    refusals.reset(mirror.records.rejections);
+    refusals.reset(mirror.records.rejections.values());
 
     const feed = createProgressFeed({
       deliveries,
@@ -147,12 +138,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       nodes,
       refusals,
       metrics,
-      uidOf: (key) => objectOf(mirror, key)?.metadata.uid,
+      objectOf: (key) => objectOf(mirror, key),
       log: log.child({ room: 'xds' }),
-      onProgress: () => {
-        transitions.progressed();
-        pinner.nudge();
-      },
+      onProgress: () => transitions.progressed(),
       onProxies: () => transitions.touchAll(),
     });
     onAdopted = (adoption) => {
@@ -166,13 +154,16 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       for (const { kind, object, last } of adoption.changes) {
         if (kind === 'Node' && object === undefined && last !== undefined) nodes.deleted(last.metadata.name);
       }
-      for (const key of adoption.over) refusals.over(key);
+      for (const rejection of adoption.over) {
+        refusals.over(rejection);
+        hub.trust(rejection.type, rejection.name);
+      }
       transitions.touch(adoption.touched);
-      pinner.nudge();
+      searcher.nudge();
     };
     for (const adoption of early) onAdopted(adoption);
     transitions.touchAll();
-    const stopWriting = () => Promise.all([transitions.close(), pinner.close(), nodes.close(), refusals.close()]);
+    const stopWriting = () => Promise.all([transitions.close(), searcher.close(), nodes.close(), refusals.close()]);
     closers.push(stopWriting);
 
     const xdsListen = listenOn(config.xdsListen);
@@ -240,6 +231,12 @@ function countObjects({ kernel, graph }: World): Map<string, number> {
     counts.set(kind, count);
   }
   return counts;
+}
+
+/** What proxies refused in earlier runs, and are not to be sent again. */
+function convictionsOf({ type, name, words, versions, hash, earlier, acquitted }: Rejection): Conviction[] {
+  const hashes = acquitted ? earlier : [...earlier, hash];
+  return hashes.flatMap((one) => versions.map((version) => ({ type, name, words, version, hash: one })));
 }
 
 function listenOn(text: string): { host: string; port: number } {

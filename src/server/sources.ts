@@ -1,7 +1,7 @@
-import type { Mirror, World } from '../control/index.ts';
+import { type Mirror, pinOf, type World } from '../control/index.ts';
 import { pathOf } from '../graph/index.ts';
 import { type Kind, type ObjectKey, objectKey, parseObjectKey } from '../model/index.ts';
-import { type Delivery, rejectionKey, type StatusSources } from '../status/index.ts';
+import { type HeldBack, mergeEvidence, type StatusSources } from '../status/index.ts';
 import { parseResourceKey } from '../translate/index.ts';
 import type { Deliveries } from './deliveries.ts';
 
@@ -11,24 +11,28 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
   const { records } = mirror;
   const failure = failuresByObject(mirror.world);
 
-  /** How far proxies are with the object's part of a resource. */
-  function deliveriesOf(key: ObjectKey, resource: { readonly type: string; readonly name: string }) {
-    const found = deliveries.of(resource);
-    const rejection = records.rejections.get(rejectionKey(resource.type, resource.name));
-    if (rejection === undefined || rejection.suspects.some(({ unit }) => unit === key)) return found;
-    // It was refused for what others have in it; this part stands as it was accepted.
-    return found.map(
-      (delivery): Delivery => (delivery.state === 'rejected' ? { ...delivery, state: 'acked' } : delivery),
-    );
+  function held(key: ObjectKey, object: { readonly uid: string; readonly generation: number }): HeldBack | undefined {
+    const all = records
+      .held(key)
+      .filter(({ suspect }) => suspect.uid === object.uid && suspect.refused === object.generation);
+    const one = all.find(({ verdict }) => verdict === 'guilty') ?? all[0];
+    if (one === undefined || one.evidence === null) return undefined;
+    const rejection = records.rejections.get(one.key)?.record;
+    return {
+      verdict: one.verdict === 'guilty' ? 'guilty' : 'suspect',
+      among: one.among,
+      // Proxies that refused the same form later are counted in.
+      evidence: rejection?.hash === one.evidence.hash ? mergeEvidence(one.evidence, rejection) : one.evidence,
+      good: (pinOf(all) ?? one.suspect).good,
+    };
   }
 
   return {
     verdicts: (key) => kernel.get(graph.verdicts, key),
     failure,
     deliveries: (key) =>
-      translation.resourcesOf(kernel, key).map((resource) => deliveriesOf(key, parseResourceKey(resource))),
-    rejections: (key) => records.rejectionsOf(key),
-    pin: (key) => records.pins.get(key),
+      translation.resourcesOf(kernel, key).map((resource) => deliveries.of(parseResourceKey(resource), key)),
+    held,
     transitions: (key, uid) => records.transitionsOf(key, uid),
     referrers: (key) => [...kernel.members(graph.referrers, key)].sort(),
     node(name) {

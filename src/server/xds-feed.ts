@@ -1,9 +1,9 @@
-import type { ObjectKey } from '../model/index.ts';
-import { type NodeObserver, nodeName, type RefusalObserver } from '../observe/index.ts';
+import type { FairwayObject, ObjectKey } from '../model/index.ts';
+import { type NodeObserver, nodeName, type Refusal, type RefusalObserver } from '../observe/index.ts';
 import type { Suspect } from '../status/index.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Progress, Rejection } from '../xds/index.ts';
+import type { Blame, Progress } from '../xds/index.ts';
 import type { Commits } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
 import { shortType } from './proxy-config.ts';
@@ -14,8 +14,8 @@ export interface ProgressSinks {
   readonly nodes: NodeObserver;
   readonly refusals: RefusalObserver;
   readonly metrics: Metrics;
-  /** Of the object as it stands; undefined when it is gone. */
-  readonly uidOf: (key: ObjectKey) => string | undefined;
+  /** The object as it stands; undefined when it is gone. */
+  readonly objectOf: (key: ObjectKey) => FairwayObject | undefined;
   readonly log: Logger;
   /** Proxies acknowledged or refused something. */
   readonly onProgress: () => void;
@@ -46,15 +46,17 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
         nodes.disconnected(event.nodeId, event.at);
         return;
       case 'rejected': {
-        const { type, name, hash, words, scope } = event;
+        const { type, name, words, scope } = event;
         metrics.rejections.inc({ type: shortType(type), scope });
         log.warn({ event: 'resource_rejected', nodeId: event.nodeId, type, name, scope, words });
-        refusals.refused(
-          { node: nodeName(event.nodeId), type, name, hash, words, scope, suspects: suspectsOf(event, sinks.uidOf) },
-          event.at,
-        );
+        // What only some proxies refuse is told of these proxies, as long as they are there.
+        if (scope === 'convicted') refusals.refused(refusalOf(event, nodeName(event.nodeId)), event.at);
         return;
       }
+      case 'withheld':
+        log.warn({ event: 'resource_withheld', type: event.type, name: event.name, words: event.words });
+        refusals.refused(refusalOf(event, undefined), event.at);
+        return;
       case 'stalled':
         metrics.stalls.inc({ reason: event.reason });
         log.warn({
@@ -66,11 +68,18 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
           missing: event.missing,
         });
         return;
-      case 'acquitted':
-        log.info({ event: 'resource_acquitted', type: event.type, name: event.name });
+      case 'proven':
+        log.info({ event: 'resource_accepted', type: event.type, name: event.name, acquitted: event.acquitted });
+        refusals.accepted(event);
         return;
       default:
     }
+  }
+
+  function refusalOf(blame: Blame, node: string | undefined): Refusal {
+    const { type, name, hash, revision, words, version, good } = blame;
+    const accepted = good && { hash: good.hash, revision: good.revision };
+    return { type, name, hash, revision, words, version, node, accepted, suspects: suspectsOf(blame, sinks.objectOf) };
   }
 
   return (progress) => {
@@ -83,14 +92,17 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
   };
 }
 
-/** The objects to blame, each with its generation in the refused form and in the last accepted one. */
-function suspectsOf({ parts, good, words }: Rejection, uidOf: ProgressSinks['uidOf']): Suspect[] {
-  const accepted = new Map(good.map(({ unit, generation }) => [unit, generation]));
+/** The objects to blame, each with its generation in the refused form and in the one accepted last. */
+function suspectsOf({ parts, good }: Blame, objectOf: ProgressSinks['objectOf']): Suspect[] {
+  const accepted = new Map(good?.parts.map(({ unit, generation }) => [unit, generation]));
   const suspects = new Map<string, Suspect>();
   for (const { unit, generation } of parts) {
-    const uid = uidOf(unit);
-    if (uid !== undefined)
-      suspects.set(unit, { unit, uid, refused: generation, good: accepted.get(unit) ?? null, words });
+    const object = objectOf(unit)?.metadata;
+    // What was accepted was another object of the same name.
+    const isNewer = object !== undefined && good !== undefined && Number(object.createdRevision) > good.revision;
+    // One that is gone stays in the list: it may have been the culprit, so the others are not known to be.
+    const uid = object?.uid ?? '';
+    suspects.set(unit, { unit, uid, refused: generation, good: isNewer ? null : (accepted.get(unit) ?? null) });
   }
   return [...suspects.values()];
 }

@@ -5,15 +5,32 @@
  * somebody asks and stored nowhere. Only since when a condition has its status is stored, as a transition.
  */
 export { type ConditionDraft, transitionsOf } from './conditions.ts';
+export { mergeEvidence } from './evidence.ts';
 export { type ExplainSources, type Explanation, explain } from './explain.ts';
 export { draftsOf, type NodeStatus, type ObjectStatus, type StatusSources, statusOf } from './object-status.ts';
-export { type Delivery, programmed, type Realization } from './programmed.ts';
+export { type Delivery, type HeldBack, programmed, type Realization } from './programmed.ts';
 export {
+  decodeRejection,
+  decodeSearch,
+  encodeRejection,
+  encodeSearch,
+  joinPieces,
+  type Piece,
+  partsOfWrite,
+  pieceKey,
+  piecesOf,
+  recordKeyOf,
+  surplusPieces,
+} from './record-text.ts';
+export {
+  type Culprit,
+  type Evidence,
+  maxEarlier,
   maxNamedNodes,
   type NodeRecord,
-  type PinRecord,
   type Rejection,
   rejectionKey,
+  type SearchRecord,
   type Suspect,
   type Transition,
   type TransitionRecord,

@@ -3,8 +3,8 @@ import type { Verdicts } from '../graph/index.ts';
 import type { CertificateSpec, Condition, FairwayObject, ObjectKey } from '../model/index.ts';
 import { inspectOnce } from './certificate.ts';
 import { type ConditionDraft, stamp } from './conditions.ts';
-import { type Delivery, type ProgrammedInput, programmed, type Realization } from './programmed.ts';
-import type { NodeRecord, PinRecord, Rejection, Transition } from './records.ts';
+import { type Delivery, type HeldBack, type ProgrammedInput, programmed, type Realization } from './programmed.ts';
+import type { NodeRecord, Transition } from './records.ts';
 
 /** Everything that the status of an object follows from. Read when the status is asked for; nothing is stored. */
 export interface StatusSources {
@@ -13,8 +13,8 @@ export interface StatusSources {
   failure(key: ObjectKey): Error | undefined;
   /** For each resource that the object became, how far each proxy is. */
   deliveries(key: ObjectKey): readonly (readonly Delivery[])[];
-  rejections(key: ObjectKey): readonly Rejection[];
-  pin(key: ObjectKey): PinRecord | undefined;
+  /** What was decided about the object in this generation, where proxies refused it. */
+  held(key: ObjectKey, object: { readonly uid: string; readonly generation: number }): HeldBack | undefined;
   /** Of the object with that uid. */
   transitions(key: ObjectKey, uid: string): readonly Transition[];
   referrers(key: ObjectKey): readonly ObjectKey[];
@@ -121,13 +121,7 @@ function subject(key: ObjectKey, object: FairwayObject, sources: StatusSources) 
   return {
     generation,
     deliveries: sources.deliveries(key),
-    rejections: sources.rejections(key).flatMap((rejection) => {
-      const suspect = rejection.suspects.find(
-        ({ unit, uid, refused }) => unit === key && uid === object.metadata.uid && refused === generation,
-      );
-      return suspect === undefined ? [] : [{ ...rejection, words: suspect.words }];
-    }),
-    pin: sources.pin(key),
+    held: sources.held(key, object.metadata),
   };
 }
 
@@ -212,8 +206,7 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
   const { condition } = programmed({
     generation: 0,
     deliveries: delivery === undefined ? [] : [[delivery]],
-    rejections: [],
-    pin: undefined,
+    held: undefined,
     nothing: { reason: 'NoProxies', message: 'the proxy is not connected', status: 'Unknown' },
   });
   const fields = {

@@ -1,13 +1,18 @@
 import type { ConditionDraft } from './conditions.ts';
-import type { PinRecord, Rejection } from './records.ts';
+import type { Evidence } from './records.ts';
 
 /** How far one proxy is with one resource. */
 export interface Delivery {
   readonly node: string;
   /** `unwanted`: the proxy has all it asked for and did not ask for this. */
   readonly state: 'acked' | 'pending' | 'rejected' | 'unwanted';
-  /** Of a rejection: the proxy's words. */
+  /**
+   * Of a rejection: the proxy's words, since when (RFC 3339, if it refused it itself), and whose fault it is: `convicted`:
+   * the resource's; `host`: one of the proxy's host; `local`: others that run the same accepted it.
+   */
   readonly words?: string;
+  readonly since?: string;
+  readonly scope?: 'convicted' | 'local' | 'host';
   /**
    * Whether the proxy counts: it was there when the resource came to be what it is, or has been filled since. One
    * that is still being filled for the first time would turn every service red.
@@ -28,13 +33,22 @@ export interface Realization {
 /** Longest list of nodes in a status. */
 const maxListedNodes = 10;
 
+export interface HeldBack {
+  /** It was found to be at fault, or is one of those of which one is. */
+  readonly verdict: 'guilty' | 'suspect';
+  /** How many objects the culprit is being looked for among. */
+  readonly among: number;
+  readonly evidence: Evidence;
+  /** The generation that is served in its place; null: none. */
+  readonly good: number | null;
+}
+
 export interface ProgrammedInput {
   readonly generation: number;
   /** For each resource that the object became, how far each proxy is. */
   readonly deliveries: readonly (readonly Delivery[])[];
-  /** Rejections of resources that were laid at this object in its present generation. */
-  readonly rejections: readonly Rejection[];
-  readonly pin: PinRecord | undefined;
+  /** What was decided about the object in its present generation, where proxies refused it. */
+  readonly held: HeldBack | undefined;
   /** Why the object became no resource at all, where that follows from the object. */
   readonly nothing: { readonly reason: string; readonly message: string; readonly status: 'False' | 'Unknown' };
 }
@@ -52,7 +66,10 @@ export function programmed(input: ProgrammedInput): { condition: ConditionDraft;
     condition: { type: 'Programmed', status, reason, message },
     realization,
   });
-  const refusal = refusalOf(input, rejected);
+  const { held, generation } = input;
+  if (held?.verdict === 'guilty') return condition('False', 'RejectedByProxy', guiltyMessage(held, generation));
+  if (held !== undefined) return condition('False', 'Pending', suspectMessage(held));
+  const refusal = refusalOf(rejected);
   if (refusal !== undefined) return condition('False', 'RejectedByProxy', refusal);
   if (input.deliveries.length === 0)
     return condition(input.nothing.status, input.nothing.reason, input.nothing.message);
@@ -131,30 +148,46 @@ function realizationOf(proxies: ReadonlyMap<string, Delivery>): Realization {
   };
 }
 
-function refusalOf(input: ProgrammedInput, rejected: readonly Delivery[]): string | undefined {
-  const [rejection] = input.rejections;
-  if (rejection !== undefined) {
-    const nodes =
-      rejection.nodeCount === 1
-        ? `proxy ${listNodes(rejection.nodes)}`
-        : `${rejection.nodeCount} proxies (${listNodes(rejection.nodes, rejection.nodeCount)})`;
-    const times =
-      rejection.count === 1 ? `at ${rejection.first}` : `first at ${rejection.first}, last at ${rejection.last}`;
-    return `${nodes} refused generation ${input.generation}, ${times}: ${rejection.words}. ${stillServing(input)}`;
-  }
-  const [first] = rejected;
-  if (first === undefined) return undefined;
-  const nodes =
-    rejected.length === 1
-      ? `proxy ${first.node}`
-      : `${rejected.length} proxies (${listNodes(rejected.map(({ node }) => node))})`;
-  return `${nodes} refused it: ${first.words ?? ''}. ${stillServing(input)}`;
+function guiltyMessage(held: HeldBack, generation: number): string {
+  const { evidence } = held;
+  const said = `${whoRefused(evidence)} refused generation ${generation}, ${whenRefused(evidence)}: ${evidence.words}`;
+  return `${said}. ${stillServing(held)}`;
 }
 
-function stillServing({ pin, generation }: ProgrammedInput): string {
-  if (pin === undefined || pin.refused !== generation) return 'What proxies had before stays in force';
-  if (pin.good === null) return 'Nothing of it is served, since no proxy ever accepted it';
-  return `Generation ${pin.good} goes on being served`;
+function suspectMessage(held: HeldBack): string {
+  const { evidence, among } = held;
+  const what = among === 1 ? 'a change of it' : `changes of ${among} objects together`;
+  const said = `${whoRefused(evidence)} refused ${what}, ${whenRefused(evidence)}: ${evidence.words}`;
+  return `${said}. The one at fault is being looked for. ${stillServing(held)} until it is found`;
+}
+
+function whoRefused({ nodes, nodeCount, versions }: Evidence): string {
+  const running = versions.length === 0 ? '' : ` running ${versions.join(' and ')}`;
+  if (nodeCount === 1) return `proxy ${listNodes(nodes)}${running}`;
+  return `${nodeCount} proxies${running} (${listNodes(nodes, nodeCount)})`;
+}
+
+function whenRefused({ first, last }: Evidence): string {
+  return first === last ? `at ${first}` : `first at ${first}, last at ${last}`;
+}
+
+/** What single proxies said of resources as they are now. */
+function refusalOf(rejected: readonly Delivery[]): string | undefined {
+  const [first] = rejected;
+  if (first === undefined) return undefined;
+  const same = rejected.filter(({ scope }) => scope === first.scope);
+  const nodes =
+    same.length === 1 ? `proxy ${first.node}` : `${same.length} proxies (${listNodes(same.map(({ node }) => node))})`;
+  const since = first.since === undefined ? '' : `, since ${first.since}`;
+  const said = `${nodes} refused it${since}: ${first.words ?? ''}`;
+  if (first.scope === 'host') return `${said}. This is a matter of that host alone: it is tried again there by and by`;
+  if (first.scope === 'local') return `${said}. Other proxies that run the same accepted it`;
+  return `${said}. What proxies had before stays in force`;
+}
+
+function stillServing({ good }: HeldBack): string {
+  if (good === null) return 'Nothing of it is served, since no proxy ever accepted it';
+  return `Generation ${good} goes on being served`;
 }
 
 /** Nodes named in a message. */

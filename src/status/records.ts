@@ -5,16 +5,18 @@ import type { ObjectKey } from '../model/index.ts';
  * when a condition has its status (transitions). Values are JSON of these shapes; only Fairway writes them.
  */
 
-/** A resource that proxies refused, with the objects it is laid at. */
+/** A resource that proxies refused: the newest form that they refused, and the newest that they accepted. Observed. */
 export interface Rejection {
   readonly type: string;
   readonly name: string;
   /** Hash of the refused form. */
   readonly hash: string;
+  /** Revision of the configuration that held it. */
+  readonly revision: number;
   /** The proxy's last words, normalised. */
   readonly words: string;
-  /** `convicted`: refused wherever it was tried; `local`: others accepted it; `host`: a fault of the proxy's host. */
-  readonly scope: 'convicted' | 'local' | 'host';
+  /** What the proxies run that refused it, `envoy 1.40.0`. */
+  readonly versions: readonly string[];
   /** Nodes that refused it, at most {@link maxNamedNodes}, and how many there were. */
   readonly nodes: readonly string[];
   readonly nodeCount: number;
@@ -22,7 +24,16 @@ export interface Rejection {
   /** RFC 3339. */
   readonly first: string;
   readonly last: string;
-  /** The objects that changed since the last accepted form, with those of earlier refusals that still stand so. */
+  /** Hashes of forms that were refused before, oldest first, at most {@link maxEarlier}. */
+  readonly earlier: readonly string[];
+  /**
+   * The form that a proxy accepted last, with a revision of the configuration that it is known to stand for; 0 when it
+   * was accepted before the refusal. Null: none is known.
+   */
+  readonly accepted: { readonly hash: string; readonly revision: number } | null;
+  /** A proxy that runs the same accepted the refused form after all: it is a matter between it and single proxies. */
+  readonly acquitted: boolean;
+  /** The objects that changed between the form accepted last and the refused one. */
   readonly suspects: readonly Suspect[];
 }
 
@@ -32,25 +43,44 @@ export interface Suspect {
   readonly uid: string;
   /** Its generation in the refused form. */
   readonly refused: number;
-  /** Its generation in the last accepted form; null when it was not part of one. */
+  /** Its generation in the form accepted last; null when it was not part of one. */
   readonly good: number | null;
-  /** What the proxy said when this object's change was among the refused. */
-  readonly words: string;
 }
 
+/** Longest list of nodes in a record. */
 export const maxNamedNodes = 10;
+/** A search sends no more forms than this for one culprit among thousands. */
+export const maxEarlier = 32;
 
-/** Key of a rejection behind its store prefix. */
+/** Key of a resource's records behind their store prefixes. */
 export function rejectionKey(type: string, name: string): string {
   return `${type.slice(type.lastIndexOf('.') + 1)}/${name}`;
 }
 
-/** Plan: the refused generation of an object, and the one that goes on being served (null: none). */
-export interface PinRecord {
-  /** Of the object: the pin does not hold for a later one of the same name. */
-  readonly uid: string;
-  readonly refused: number;
-  readonly good: number | null;
+/** What proxies said to the forms that an object was part of. */
+export type Evidence = Pick<Rejection, 'hash' | 'words' | 'versions' | 'nodes' | 'nodeCount' | 'first' | 'last'>;
+
+/** An object whose refused generation was found to be at fault. */
+export interface Culprit extends Suspect {
+  readonly evidence: Evidence;
+}
+
+/**
+ * What was decided about the objects of a refused resource. All but those of `trial` are served in their good
+ * generation, or not at all when there is none, as long as they stand in the refused one. Plan.
+ */
+export interface SearchRecord {
+  readonly type: string;
+  readonly name: string;
+  readonly guilty: readonly Culprit[];
+  /** Served as they stand, to see whether proxies accept that. */
+  readonly trial: readonly Suspect[];
+  /** With what was on trial last, the objects of which at least one is at fault. */
+  readonly hot: readonly Suspect[];
+  /** Were refused together with a culprit: nothing is known of them. */
+  readonly cold: readonly Suspect[];
+  /** Of the refusals that the search is about; null when there is none under way. */
+  readonly evidence: Evidence | null;
 }
 
 /** The last that was seen of a node. */

@@ -1,5 +1,8 @@
 /** What a client says to a response: ACK, or NACK by the presence of `error_detail` and nothing else (rule 7). */
-import { type Resource, typeUrls } from './resource.ts';
+import type { Forms, Version } from './forms.ts';
+import { visible } from './needs.ts';
+import type { Blame } from './progress.ts';
+import type { Resource } from './resource.ts';
 import { abandon } from './responder.ts';
 import type { Stream } from './stream.ts';
 import type { Response, TypeState } from './type-state.ts';
@@ -59,7 +62,7 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
     // Given up and asked for again (by `*`) while it was on its way: the client has it, due to it or not.
     if (!newest) state.mark(name);
     if (state.refused.get(name)?.hash === form.hash) state.refused.delete(name);
-    stream.accepted(state.type, name, form, now);
+    stream.accepted(state.type, name, form, now, response.revision);
   }
   for (const name of response.removals) {
     state.land(name, response.nonce);
@@ -76,12 +79,15 @@ function refuse(stream: Stream, state: TypeState, response: Response, words: str
   const at = stream.lingering.findIndex((linger) => linger.nonce === nonce);
   if (at >= 0) stream.lingering.splice(at, 1);
   if (puts.size === 1) {
-    for (const [name, form] of puts) convict(stream, state, name, form, words, now);
+    for (const [name, form] of puts) convict(stream, state, name, form, response.revision, words, now);
   } else {
+    const isOwn = isHostFault(state.type, words);
     for (const name of puts.keys()) {
       if (!state.wants(name)) continue;
       state.suspects.add(name);
-      state.mark(name);
+      // What is not in the table stands in for something: it is the same for all, and nobody's.
+      if (isOwn || visible(stream, state.type, name) === undefined) state.mark(name);
+      else stream.host.doubt(stream, state.type, name);
     }
   }
   // Removals go out again beside what is new; a refusal of removals alone must not become a loop.
@@ -89,24 +95,48 @@ function refuse(stream: Stream, state: TypeState, response: Response, words: str
 }
 
 /** The refusal of a single resource: its name and form are known to be what the client does not take. */
-function convict(stream: Stream, state: TypeState, name: string, form: Resource, words: string, now: number): void {
+function convict(
+  stream: Stream,
+  state: TypeState,
+  name: string,
+  form: Resource,
+  revision: number,
+  words: string,
+  now: number,
+): void {
   const { type } = state;
-  const { forms } = stream.host;
+  const { host, version } = stream;
   const { hash } = form;
-  const goodElsewhere =
-    forms.accepted(type, name)?.hash === hash || stream.host.heldElsewhere(stream, type, name, hash);
-  const hostFault = type === typeUrls.listener && isHostFault(words);
-  const scope = hostFault ? 'host' : goodElsewhere ? 'local' : 'convicted';
+  const isHosts = isHostFault(type, words);
+  const isGoodElsewhere =
+    host.forms.acceptedBy(version, type, name)?.form.hash === hash || host.heldElsewhere(stream, type, name, hash);
+  const scope = isHosts ? 'host' : isGoodElsewhere ? 'local' : 'convicted';
   const before = state.refused.get(name);
-  const backoffMs = before?.hash === hash && before.trying ? Math.min(before.backoffMs * 2, maxRetryMs) : firstRetryMs;
-  const retryAt = hostFault ? now + backoffMs : undefined;
-  state.refused.set(name, { hash, words, retryAt, backoffMs, trying: false });
+  const again = before?.hash === hash ? before : undefined;
+  const backoffMs = again?.trying === true ? Math.min(again.backoffMs * 2, maxRetryMs) : firstRetryMs;
+  const retryAt = isHosts ? now + backoffMs : undefined;
+  state.refused.set(name, { hash, words, scope, since: again?.since ?? now, retryAt, backoffMs, trying: false });
   state.suspects.delete(name);
-  const parts = forms.blame(type, name, form);
-  const blamed = new Set(parts.map(({ unit }) => unit));
-  const good = forms.accepted(type, name)?.parts.filter(({ unit }) => blamed.has(unit)) ?? [];
-  if (scope === 'convicted') forms.convict({ type, name, hash, words });
-  stream.emit({ kind: 'rejected', type, name, hash, words, parts, good, scope }, now);
+  const blame = blameFor(host.forms, version, form, revision, words);
+  if (scope === 'local') stream.isOdd = true;
+  if (scope === 'convicted') host.forms.convict({ type, name, hash, version, words });
+  stream.emit({ kind: 'rejected', ...blame, scope }, now);
   // What the table has now may be another form already.
   if (state.wants(name)) state.mark(name);
+  // A fault of this host says nothing of the form: if it was the one to try it, another one is to.
+  if (isHosts) host.passOn(type, name);
+}
+
+/** Lays the refusal of a form at the parts that are new in it. */
+export function blameFor(forms: Forms, version: Version, form: Resource, revision: number, words: string): Blame {
+  const { type, name, hash } = form;
+  const parts = forms.blame(version, type, name, form);
+  const units = new Set(parts.map(({ unit }) => unit));
+  const last = forms.acceptedBy(version, type, name);
+  const good = last && {
+    hash: last.form.hash,
+    revision: last.revision,
+    parts: last.form.parts.filter(({ unit }) => units.has(unit)),
+  };
+  return { type, name, hash, version, revision, words, parts, good };
 }

@@ -1,9 +1,11 @@
 /** The read side of the streams: who is connected, how far along, and where a resource has arrived. */
-import type { Forms } from './forms.ts';
+import type { Form, Forms } from './forms.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
-import type { Resource, TypeUrl } from './resource.ts';
+import type { Rejection } from './progress.ts';
+import type { Part, Resource, TypeUrl } from './resource.ts';
 import type { Session } from './session.ts';
+import type { Stream } from './stream.ts';
 import type { Table } from './table.ts';
 import type { TypeState } from './type-state.ts';
 import type { Protocol } from './wire.ts';
@@ -20,7 +22,17 @@ export interface TypeStatus {
   readonly acked: number;
   /** Names whose newest form is on the way, waits or is still to be sent. */
   readonly pending: number;
-  readonly rejected: readonly { readonly name: string; readonly hash: string; readonly words: string }[];
+  readonly rejected: readonly RejectedName[];
+}
+
+export interface RejectedName {
+  readonly name: string;
+  readonly hash: string;
+  readonly words: string;
+  /** As of a {@link Rejection}; what others of the version refused is `convicted`. */
+  readonly scope: Rejection['scope'];
+  /** Of the first refusal by this client, in milliseconds since 1970; undefined when it was refused by others only. */
+  readonly since: number | undefined;
 }
 
 export interface StreamStatus {
@@ -57,8 +69,8 @@ export interface Delivery {
   readonly streamId: string;
   readonly nodeId: string;
   readonly state: 'acked' | 'pending' | 'rejected' | 'unsubscribed';
-  /** The client's words, when rejected. */
-  readonly words: string | undefined;
+  /** When rejected: what was said of it. */
+  readonly refusal: Omit<RejectedName, 'name' | 'hash'> | undefined;
   readonly openedRevision: number;
   readonly filled: boolean;
 }
@@ -68,8 +80,11 @@ export interface Fleet {
   streams(): readonly StreamStatus[];
   /** Version by version what a stream has and should have; undefined when there is no such stream. */
   versions(streamId: string): readonly ResourceVersions[] | undefined;
-  /** Where the newest form of a resource is; empty when the table has no such resource. */
-  delivery(type: TypeUrl, name: string): readonly Delivery[];
+  /**
+   * Where the newest form of a resource is, or the part of it that came from `unit`; empty when the table has no such
+   * resource.
+   */
+  delivery(type: TypeUrl, name: string, unit?: string): readonly Delivery[];
   /** Ids of the nodes of all streams that have the audience. */
   nodeIds(audience: string): readonly string[];
   /**
@@ -88,21 +103,25 @@ export interface FleetSource {
 
 export function createFleet({ table, forms, sessions, withAudience }: FleetSource): Fleet {
   /** The refusal that keeps a resource from a stream: its own, or the conviction by another. */
-  function refusalOf(state: TypeState, resource: Resource): { words: string } | undefined {
-    const own = state.refused.get(resource.name);
-    if (own?.hash === resource.hash) return own;
-    return forms.conviction(state.type, resource.name, resource.hash);
+  function refusalOf(stream: Stream, state: TypeState, resource: Resource): RejectedName | undefined {
+    const { type, name, hash } = resource;
+    const own = state.refused.get(name);
+    if (own?.hash === hash) return { name, hash, words: own.words, scope: own.scope, since: own.since };
+    const conviction = forms.conviction(stream.version, type, name, hash);
+    if (conviction === undefined || state.held.get(name)?.hash === hash) return undefined;
+    return { name, hash, words: conviction.words, scope: 'convicted', since: undefined };
   }
 
   function rejectedOf(session: Session, state: TypeState): TypeStatus['rejected'] {
-    const rejected = [];
-    for (const [name, { hash, words }] of state.refused) {
-      if (visible(session.stream, state.type, name)?.resource.hash === hash) rejected.push({ name, hash, words });
+    const names = new Set(state.refused.keys());
+    for (const { type, name, version } of forms.convictions()) {
+      if (type === state.type && version === session.stream.version && state.wants(name)) names.add(name);
     }
-    for (const { type, name, hash, words } of forms.convictions()) {
-      if (type !== state.type || state.refused.has(name) || !state.wants(name)) continue;
-      const resource = visible(session.stream, type, name)?.resource;
-      if (resource?.hash === hash && state.held.get(name)?.hash !== hash) rejected.push({ name, hash, words });
+    const rejected: RejectedName[] = [];
+    for (const name of names) {
+      const resource = visible(session.stream, state.type, name)?.resource;
+      const refusal = resource && refusalOf(session.stream, state, resource);
+      if (refusal !== undefined) rejected.push(refusal);
     }
     return rejected;
   }
@@ -158,7 +177,7 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
         }));
       });
     },
-    delivery(type, name) {
+    delivery(type, name, unit) {
       const resource = table.get(type, name)?.resource;
       if (resource === undefined) return [];
       const deliveries: Delivery[] = [];
@@ -166,17 +185,17 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
         const { stream } = session;
         const state = stream.state(type);
         let reached: Delivery['state'] = 'acked';
-        let words: string | undefined;
+        let refusal: RejectedName | undefined;
         if (state === undefined || !state.wants(name)) reached = 'unsubscribed';
-        else if (state.held.get(name)?.hash !== resource.hash || state.suspects.has(name)) {
-          words = refusalOf(state, resource)?.words;
-          reached = words === undefined ? 'pending' : 'rejected';
+        else if (!holds(state, resource, unit)) {
+          refusal = refusalOf(stream, state, resource);
+          reached = refusal === undefined ? 'pending' : 'rejected';
         }
         deliveries.push({
           streamId: stream.id,
           nodeId: stream.node?.id ?? '',
           state: reached,
-          words,
+          refusal: refusal && { words: refusal.words, scope: refusal.scope, since: refusal.since },
           openedRevision: stream.openedRevision,
           filled: session.filledAt !== undefined,
         });
@@ -189,8 +208,8 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
       return ids;
     },
     inStep(audience, type) {
-      // Which of them a conviction concerns is a longer question.
-      if (forms.convictions().length > 0) return false;
+      // Which of them a refusal concerns is a longer question.
+      if (forms.hasDoubts) return false;
       for (const { session } of withAudience(audience)) {
         if (session.filledAt === undefined) return false;
         const { stream } = session;
@@ -200,4 +219,26 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
       return true;
     },
   };
+}
+
+/** Whether the client has the resource, or else the part of it that came from the unit. */
+function holds(state: TypeState, resource: Resource, unit: string | undefined): boolean {
+  const held = state.held.get(resource.name);
+  if (held === undefined || state.suspects.has(resource.name)) return false;
+  if (held.hash === resource.hash) return true;
+  if (unit === undefined || resource.parts.length < 2) return false;
+  const wanted = partsOf(resource).get(unit);
+  return wanted !== undefined && partsOf(held).get(unit)?.hash === wanted.hash;
+}
+
+/** By unit; made when first asked for. Forms are immutable and shared by all streams. */
+const partMaps = new WeakMap<Form, ReadonlyMap<string, Part>>();
+
+function partsOf(form: Form): ReadonlyMap<string, Part> {
+  let parts = partMaps.get(form);
+  if (parts === undefined) {
+    parts = new Map(form.parts.map((part) => [part.unit, part]));
+    partMaps.set(form, parts);
+  }
+  return parts;
 }

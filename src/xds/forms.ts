@@ -1,7 +1,8 @@
 /**
- * What clients made of the forms of resources: the last one that any stream accepted, and those that were convicted.
- * One for the whole server. A convicted form is sent to nobody again (rule 11), also after a restart, when the
- * convictions are given back at start; it is acquitted when a client accepts the same bytes after all.
+ * What clients made of the forms of resources: the last one that each version of client accepted, and those that were
+ * convicted. One for the whole server. A convicted form is sent to no client of that version again (rule 11), also after
+ * a restart, when the convictions are given back at start; it is acquitted when such a client accepts the same bytes
+ * after all. After a refusal a name is on trial: what is new of it goes to one client of the version first.
  */
 import { getOrMake } from './multi-map.ts';
 import type { Part, Resource, TypeUrl } from './resource.ts';
@@ -16,84 +17,190 @@ export interface BroughtForm {
   readonly parts: readonly [];
 }
 
+/** Name and release of what a client runs, `envoy 1.40.0`: what one of them refuses, all of the same do. */
+export type Version = string;
+
 export interface Conviction {
   readonly type: TypeUrl;
   readonly name: string;
   readonly hash: string;
+  readonly version: Version;
   /** The client's words, normalised. */
   readonly words: string;
 }
 
+export interface Accepted {
+  readonly form: Resource;
+  /** The newest revision of the table of which it is known that it holds the form. */
+  readonly revision: number;
+}
+
 export interface Forms {
-  /** Notes that a client has this form. True when it had been convicted and is acquitted by that. */
-  accept(type: TypeUrl, name: string, form: Resource): boolean;
+  /**
+   * Notes that a client has this form, as of a revision of the table. `news`: no client of the version had; `acquitted`:
+   * it had been convicted.
+   */
+  accept(
+    version: Version,
+    type: TypeUrl,
+    name: string,
+    form: Resource,
+    revision: number,
+  ): 'known' | 'news' | 'acquitted';
   /** The same content is made of other parts now: what clients accepted is this. */
-  renew(resource: Resource): void;
+  renew(resource: Resource, revision: number): void;
+  /** The last form that a client of the version accepted. */
+  acceptedBy(version: Version, type: TypeUrl, name: string): Accepted | undefined;
   /** The last form that any client accepted. */
   accepted(type: TypeUrl, name: string): Resource | undefined;
-  /** The parts to blame for a refusal of `form`: those that differ from the last accepted form; failing that, all. */
-  blame(type: TypeUrl, name: string, form: Resource): readonly Part[];
+  /**
+   * The parts to blame for a refusal of `form`: those that differ from the form that the version accepted last; failing
+   * that, all.
+   */
+  blame(version: Version, type: TypeUrl, name: string, form: Resource): readonly Part[];
   convict(conviction: Conviction): void;
-  conviction(type: TypeUrl, name: string, hash: string): Conviction | undefined;
+  conviction(version: Version, type: TypeUrl, name: string, hash: string): Conviction | undefined;
+  /** By all versions that refused the form. */
+  convictionsOf(type: TypeUrl, name: string, hash: string): readonly Conviction[];
   /** All convictions, oldest first, to be stored and given to `createForms` after a restart. */
   convictions(): readonly Conviction[];
-  /** The name left the table: its accepted form is of no more use. */
+  /** Anything was convicted, or is in doubt. */
+  readonly hasDoubts: boolean;
+  /** Something that was refused held the name: what is new of it goes to one client of the version first. */
+  doubt(version: Version, type: TypeUrl, name: string): void;
+  isInDoubt(version: Version, type: TypeUrl, name: string): boolean;
+  /** Whether the name is in doubt, and no client of the version has accepted this form of it. */
+  isOnTrial(version: Version, type: TypeUrl, name: string, hash: string): boolean;
+  /** Names in doubt. */
+  readonly trials: Iterable<Trial>;
+  /**
+   * A client of the version accepted what is new of the name. Where no form of it was ever convicted, it is beyond doubt
+   * by that.
+   */
+  prove(version: Version, type: TypeUrl, name: string): void;
+  /** The name is beyond doubt for all; what was convicted stays so. */
+  trust(type: TypeUrl, name: string): void;
+  /** The name left the table: its accepted forms are of no more use. */
   forget(type: TypeUrl, name: string): void;
 }
 
-/** Convictions are rare; the bound is there so that a generator of bad resources cannot fill the memory. */
+export interface Trial {
+  readonly type: TypeUrl;
+  readonly name: string;
+  readonly versions: ReadonlySet<Version>;
+}
+
+/** Refusals are rare; the bound is there so that a generator of bad resources cannot fill the memory. */
 const maxConvictions = 10_000;
 
-export function createForms(convicted: readonly Conviction[] = []): Forms {
-  const acceptedForms = new Map<TypeUrl, Map<string, Resource>>();
-  const convictions = new Map<string, Conviction>();
-  for (const conviction of convicted)
-    convictions.set(keyOf(conviction.type, conviction.name, conviction.hash), conviction);
+const none: readonly never[] = [];
 
-  return {
-    accept(type, name, form) {
-      const byName = getOrMake(acceptedForms, type, () => new Map<string, Resource>());
-      if (byName.get(name) === form) return false;
-      byName.set(name, form);
-      return convictions.size > 0 && convictions.delete(keyOf(type, name, form.hash));
+export function createForms(convicted: readonly Conviction[] = []): Forms {
+  const accepted = new Map<Version, Map<TypeUrl, Map<string, Accepted>>>();
+  /** By name, then by form. */
+  const convictions = new Map<string, Map<string, Conviction[]>>();
+  const trials = new Map<string, { type: TypeUrl; name: string; versions: Set<Version> }>();
+  /** Oldest first. */
+  const all = new Set<Conviction>();
+
+  const forms: Forms = {
+    accept(version, type, name, form, revision) {
+      const byType = getOrMake(accepted, version, () => new Map<TypeUrl, Map<string, Accepted>>());
+      const byName = getOrMake(byType, type, () => new Map<string, Accepted>());
+      const before = byName.get(name);
+      if (before?.form === form) return 'known';
+      byName.set(name, { form, revision });
+      const conviction = all.size === 0 ? undefined : forms.conviction(version, type, name, form.hash);
+      if (conviction !== undefined) remove(conviction);
+      if (conviction !== undefined) return 'acquitted';
+      return before?.form.hash === form.hash ? 'known' : 'news';
     },
-    renew(resource) {
-      const byName = acceptedForms.get(resource.type);
-      if (byName?.get(resource.name)?.hash === resource.hash) byName.set(resource.name, resource);
+    renew(form, revision) {
+      for (const byType of accepted.values()) {
+        const byName = byType.get(form.type);
+        if (byName?.get(form.name)?.form.hash === form.hash) byName.set(form.name, { form, revision });
+      }
     },
+    acceptedBy: (version, type, name) => accepted.get(version)?.get(type)?.get(name),
     accepted(type, name) {
-      return acceptedForms.get(type)?.get(name);
+      let newest: Accepted | undefined;
+      for (const byType of accepted.values()) {
+        const found = byType.get(type)?.get(name);
+        if (found !== undefined && (newest === undefined || found.revision > newest.revision)) newest = found;
+      }
+      return newest?.form;
     },
-    blame(type, name, form) {
-      const good = new Set(
-        acceptedForms
-          .get(type)
-          ?.get(name)
-          ?.parts.map((part) => `${part.hash} ${part.unit}`),
-      );
+    blame(version, type, name, form) {
+      const parts = forms.acceptedBy(version, type, name)?.form.parts ?? none;
+      const good = new Set(parts.map((part) => `${part.hash} ${part.unit}`));
       const changed = form.parts.filter((part) => !good.has(`${part.hash} ${part.unit}`));
       return changed.length > 0 ? changed : form.parts;
     },
     convict(conviction) {
-      convictions.set(keyOf(conviction.type, conviction.name, conviction.hash), conviction);
-      if (convictions.size <= maxConvictions) return;
-      for (const oldest of convictions.keys()) {
-        convictions.delete(oldest);
-        break;
-      }
+      const { version, type, name, hash } = conviction;
+      const before = forms.conviction(version, type, name, hash);
+      if (before !== undefined) remove(before);
+      const ofName = getOrMake(convictions, nameKey(type, name), () => new Map<string, Conviction[]>());
+      getOrMake(ofName, hash, (): Conviction[] => []).push(conviction);
+      all.add(conviction);
+      forms.doubt(version, type, name);
+      const [oldest] = all;
+      if (all.size > maxConvictions && oldest !== undefined) remove(oldest);
     },
-    conviction(type, name, hash) {
-      return convictions.size === 0 ? undefined : convictions.get(keyOf(type, name, hash));
+    conviction(version, type, name, hash) {
+      return forms.convictionsOf(type, name, hash).find((conviction) => conviction.version === version);
     },
-    convictions() {
-      return [...convictions.values()];
+    convictionsOf(type, name, hash) {
+      return all.size === 0 ? none : (convictions.get(nameKey(type, name))?.get(hash) ?? none);
+    },
+    convictions: () => [...all],
+    get hasDoubts() {
+      return all.size > 0 || trials.size > 0;
+    },
+    doubt(version, type, name) {
+      getOrMake(trials, nameKey(type, name), () => ({ type, name, versions: new Set<Version>() })).versions.add(
+        version,
+      );
+      const [oldest] = trials.keys();
+      if (trials.size > maxConvictions && oldest !== undefined) trials.delete(oldest);
+    },
+    isInDoubt(version, type, name) {
+      return trials.size > 0 && trials.get(nameKey(type, name))?.versions.has(version) === true;
+    },
+    isOnTrial(version, type, name, hash) {
+      if (!forms.isInDoubt(version, type, name)) return false;
+      return forms.acceptedBy(version, type, name)?.form.hash !== hash;
+    },
+    trials: { [Symbol.iterator]: () => trials.values() },
+    prove(version, type, name) {
+      const key = nameKey(type, name);
+      const trial = trials.get(key);
+      if (trial === undefined || convictions.has(key)) return;
+      trial.versions.delete(version);
+      if (trial.versions.size === 0) trials.delete(key);
+    },
+    trust(type, name) {
+      trials.delete(nameKey(type, name));
     },
     forget(type, name) {
-      acceptedForms.get(type)?.delete(name);
+      for (const byType of accepted.values()) byType.get(type)?.delete(name);
     },
   };
+
+  function remove(conviction: Conviction): void {
+    const { type, name, hash } = conviction;
+    all.delete(conviction);
+    const ofName = convictions.get(nameKey(type, name));
+    const left = ofName?.get(hash)?.filter((one) => one !== conviction) ?? none;
+    if (left.length > 0) ofName?.set(hash, [...left]);
+    else ofName?.delete(hash);
+    if (ofName?.size === 0) convictions.delete(nameKey(type, name));
+  }
+
+  for (const conviction of convicted) forms.convict(conviction);
+  return forms;
 }
 
-function keyOf(type: TypeUrl, name: string, hash: string): string {
-  return `${hash} ${type} ${name}`;
+function nameKey(type: TypeUrl, name: string): string {
+  return `${type} ${name}`;
 }

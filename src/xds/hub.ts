@@ -9,17 +9,19 @@
  * compare goes on in between, whenever there is nothing better to do.
  */
 import { type AdmissionOptions, createAdmission, defaultAdmission } from './admission.ts';
+import { blameFor } from './answers.ts';
+import { canaryOf } from './canary.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
 import type { Progress } from './progress.ts';
 import type { Commit, TypeUrl } from './resource.ts';
 import { createRoster } from './roster.ts';
 import { Session, type StreamError } from './session.ts';
-import { decodeSotwRequest } from './sotw-wire.ts';
+import { decodeSotwRequest, type SotwRequest } from './sotw-wire.ts';
 import type { SessionHost, SessionOptions, Stream, Trust } from './stream.ts';
 import { createTable, type Table } from './table.ts';
 import { isKnownType } from './types.ts';
-import { decodeDeltaRequest, type Frame, type Protocol, responseHead } from './wire.ts';
+import { type DeltaRequest, decodeDeltaRequest, type Frame, type Protocol, responseHead } from './wire.ts';
 
 export interface HubOptions {
   /** From 0 to below 1, for nonces. */
@@ -87,6 +89,8 @@ export interface Hub {
   takeProgress(): readonly Progress[];
   /** What was convicted and may not be sent, to be kept over a restart. */
   convictions(): readonly Conviction[];
+  /** A name is beyond doubt: what is new of it goes to all at once again. */
+  trust(type: TypeUrl, name: string): void;
   /** Compares all that the streams hold with the table, piece by piece, and repairs what was lost. */
   compareAll(): void;
 }
@@ -126,6 +130,8 @@ export function createHub(options: HubOptions): Hub {
   /** The log went on without us: nothing is known of the streams before all are compared. */
   let lost = false;
   let turn = 0;
+  /** Time as of the last call of `next`. */
+  let lastNow = 0;
 
   const host: SessionHost = {
     table,
@@ -154,22 +160,53 @@ export function createHub(options: HubOptions): Hub {
     },
     emit(event) {
       progress.push(event);
+      // Who does not answer tries nothing for the others.
+      if (event.kind === 'stalled' && event.reason === 'answer')
+        for (const name of event.names) passOn(event.type, name);
     },
     heldElsewhere(stream, type, name, hash) {
       for (const other of members.keys()) {
-        if (other !== stream && other.state(type)?.held.get(name)?.hash === hash) return true;
+        if (other === stream || other.version !== stream.version) continue;
+        if (other.state(type)?.held.get(name)?.hash === hash) return true;
       }
       return false;
     },
-    acquitted(type, name, hash, at) {
-      progress.push({ kind: 'acquitted', type, name, hash, at });
-      const audience = table.get(type, name)?.resource.audience;
-      if (audience !== undefined) mark(audience, type, name, table.log.end);
+    proven(stream, { type, name, hash }, revision, acquitted, at) {
+      const { version } = stream;
+      if (!acquitted && !forms.isInDoubt(version, type, name)) return;
+      progress.push({ kind: 'proven', type, name, hash, version, revision, acquitted, at });
+      forms.prove(version, type, name);
+      markAll(type, name);
     },
+    isCanary: (stream, resource) => canaryOf(members.keys(), stream.version, resource) === stream,
+    doubt(stream, type, name) {
+      forms.doubt(stream.version, type, name);
+      markAll(type, name);
+    },
+    passOn,
   };
 
   function* sessions(): Generator<Session> {
     for (const member of members.values()) yield member.session;
+  }
+
+  /** The stream that was to try a name in doubt does not: all of them look whether it is for them. */
+  function passOn(type: TypeUrl, name: string): void {
+    for (const trial of forms.trials) if (trial.type === type && trial.name === name) markAll(type, name);
+  }
+
+  /** Names in doubt that it is for this stream to try. */
+  function triedBy(stream: Stream): { readonly type: TypeUrl; readonly name: string }[] {
+    return [...forms.trials].filter(({ type, name }) => {
+      const resource = table.get(type, name)?.resource;
+      return resource !== undefined && host.isCanary(stream, resource);
+    });
+  }
+
+  /** Has a name looked at on all streams that may see it. */
+  function markAll(type: TypeUrl, name: string): void {
+    const audience = table.get(type, name)?.resource.audience;
+    if (audience !== undefined) mark(audience, type, name, table.log.end);
   }
 
   function queue(member: Member): void {
@@ -187,10 +224,12 @@ export function createHub(options: HubOptions): Hub {
   }
 
   function leave(member: Member): void {
+    const tried = triedBy(member.session.stream);
     roster.leave(member);
     admission.leave(member);
     members.delete(member.session.stream);
     ready.delete(member);
+    for (const { type, name } of tried) markAll(type, name);
   }
 
   function announce(): void {
@@ -232,12 +271,25 @@ export function createHub(options: HubOptions): Hub {
         if (after === undefined && table.get(type, name) === undefined) forms.forget(type, name);
         if (before !== undefined) budget -= mark(before, type, name, at);
         if (after !== undefined && after !== before) budget -= mark(after, type, name, at);
+        if (after !== undefined) tellWithheld(type, name);
       } else if (change?.kind === 'subject') {
         for (const member of roster.withSubject(change.subject)) assign(member);
+        for (const { type, name } of forms.trials) markAll(type, name);
       }
     }
     marked = table.revision;
     return true;
+  }
+
+  /** A form came back that clients of some version refused before: they are not asked again. */
+  function tellWithheld(type: TypeUrl, name: string): void {
+    const resource = table.get(type, name)?.resource;
+    if (resource === undefined) return;
+    for (const { version, words } of forms.convictionsOf(type, name, resource.hash)) {
+      if (![...members.keys()].some((stream) => stream.version === version)) continue;
+      const blame = blameFor(forms, version, resource, table.revision, words);
+      progress.push({ kind: 'withheld', ...blame, at: lastNow });
+    }
   }
 
   function assign(member: Member): void {
@@ -296,7 +348,7 @@ export function createHub(options: HubOptions): Hub {
       // What is not sent because it is the same is good in its new generation as well.
       for (const { type, name } of commit.puts) {
         const resource = table.get(type, name)?.resource;
-        if (resource !== undefined) forms.renew(resource);
+        if (resource !== undefined) forms.renew(resource, table.revision);
       }
       // Streams that came before the first commit have been waiting for it.
       if (first) for (const member of members.values()) queue(member);
@@ -317,8 +369,10 @@ export function createHub(options: HubOptions): Hub {
         receive(bytes, at) {
           const request = protocol === 'delta' ? decodeDeltaRequest(bytes) : decodeSotwRequest(bytes);
           if (!request.ok) return { reason: 'malformed', words: `reading a request: ${request.error}` };
+          const tried = mayGiveUp(request.value) ? triedBy(session.stream) : [];
           const error = session.handle(request.value, at);
           if (error !== undefined) return error;
+          for (const { type, name } of tried) if (!session.stream.state(type)?.wants(name)) markAll(type, name);
           if (!enter(member))
             return { reason: 'overloaded', words: 'too many proxies wait here: try another controller' };
           queue(member);
@@ -326,6 +380,7 @@ export function createHub(options: HubOptions): Hub {
         },
         setTrust(newTrust) {
           session.setTrust(newTrust);
+          for (const { type, name } of forms.trials) session.mark(type, name);
           enter(member);
           queue(member);
         },
@@ -346,6 +401,7 @@ export function createHub(options: HubOptions): Hub {
     },
     next(now) {
       notified = false;
+      lastNow = now;
       if (!dispatch()) return { kind: 'more' };
       for (const member of admission.admit(now)) {
         member.admitted = true;
@@ -403,9 +459,19 @@ export function createHub(options: HubOptions): Hub {
       return taken;
     },
     convictions: () => forms.convictions(),
+    trust(type, name) {
+      forms.trust(type, name);
+      markAll(type, name);
+      announce();
+    },
     compareAll,
   };
   return hub;
+}
+
+/** Whether a client may want less after this request than before. */
+function mayGiveUp(request: DeltaRequest | SotwRequest): boolean {
+  return 'names' in request || request.unsubscribe.length > 0;
 }
 
 /** A stream in the hub. */

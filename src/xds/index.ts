@@ -17,11 +17,11 @@ export {
   type DeltaClient,
 } from './client.ts';
 export { answerClientStatus } from './client-status.ts';
-export type { Delivery, Fleet, ResourceVersions, StreamStatus, TypeStatus } from './fleet.ts';
+export type { Delivery, Fleet, RejectedName, ResourceVersions, StreamStatus, TypeStatus } from './fleet.ts';
 export type { Conviction, Form } from './forms.ts';
 export { createHub, type Hub, type HubOptions, type HubStream, type StreamOptions, type Work } from './hub.ts';
 export { encodeNode, type Json, type NodeInfo } from './node-info.ts';
-export type { Progress, Rejection } from './progress.ts';
+export type { Blame, Progress, Rejection } from './progress.ts';
 export {
   type Commit,
   encodeResource,

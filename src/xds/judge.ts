@@ -32,7 +32,7 @@ function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, 
     const doubtful = flight === undefined && state.suspects.has(name);
     if (!doubtful && !state.forced.has(name)) return 'leave';
   }
-  if (stream.withheld(state, resource)) {
+  if (stream.withheld(state, resource) || stream.awaitsTrial(state, resource)) {
     const good = lastGood(stream, state, resource);
     return good === undefined ? 'leave' : judgePut(stream, state, name, good, now);
   }
@@ -52,14 +52,19 @@ function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, 
 }
 
 /**
- * In place of a convicted form, a client that has none gets the last one that any client accepted. Who has an older
- * form stays with that.
+ * In place of a form that is convicted or in doubt, a client that has none gets the last one that was accepted. Who has
+ * an older form stays with that.
  */
-function lastGood(stream: Stream, state: TypeState, { name, hash }: Resource): Entry | undefined {
+function lastGood(stream: Stream, state: TypeState, { type, name, hash }: Resource): Entry | undefined {
   const { forms } = stream.host;
-  if (state.expected(name) !== undefined || forms.conviction(state.type, name, hash) === undefined) return undefined;
-  const good = forms.accepted(state.type, name);
-  return good === undefined || stream.withheld(state, good) ? undefined : entryOf(good, stream.table.revision);
+  if (state.expected(name) !== undefined) return undefined;
+  const { version } = stream;
+  const isBarred =
+    forms.conviction(version, type, name, hash) !== undefined || forms.isOnTrial(version, type, name, hash);
+  const good = forms.acceptedBy(version, type, name)?.form ?? forms.accepted(type, name);
+  if (!isBarred || good === undefined || good.hash === hash) return undefined;
+  if (stream.withheld(state, good) || stream.awaitsTrial(state, good)) return undefined;
+  return entryOf(good, stream.table.revision);
 }
 
 /** Rule 34: a replica that may lag replaces only what its own history knows to be older. */

@@ -29,12 +29,23 @@ export type Progress =
     })
   | (OfStream & { readonly kind: 'filled'; readonly revision: number })
   | (OfStream & Rejection)
+  | (Blame & {
+      /** The table has a form again that was convicted before; it is sent to no client of the version. */
+      readonly kind: 'withheld';
+      readonly at: number;
+    })
   | {
-      /** A client accepted what had been convicted: it is served again. */
-      readonly kind: 'acquitted';
+      /** Of a name in doubt: the first client of a version accepted what is new. */
+      readonly kind: 'proven';
       readonly type: TypeUrl;
       readonly name: string;
       readonly hash: string;
+      /** What the client runs. */
+      readonly version: string;
+      /** Of the table that held it. */
+      readonly revision: number;
+      /** The form itself had been convicted; it is served again. */
+      readonly acquitted: boolean;
       readonly at: number;
     }
   | (OfStream & {
@@ -47,19 +58,27 @@ export type Progress =
       readonly missing: Need | undefined;
     });
 
-export interface Rejection {
-  readonly kind: 'rejected';
+/** A refused form, and what to lay it at. */
+export interface Blame {
   readonly type: TypeUrl;
   readonly name: string;
   readonly hash: string;
+  /** What the client runs. */
+  readonly version: string;
+  /** Of the table that held the form. */
+  readonly revision: number;
   /** The client's words, normalised and of bounded length. */
   readonly words: string;
-  /** The parts that changed since the form that a client last accepted; all of them when there is none. */
+  /** The parts that changed since the form that a client of the version last accepted; all when there is none. */
   readonly parts: readonly Part[];
-  /** The parts of the last accepted form that are of the same units: what was good of them. */
-  readonly good: readonly Part[];
+  /** The form accepted last, as of a revision of the table, and those of its parts that are of the same units. */
+  readonly good: { readonly hash: string; readonly revision: number; readonly parts: readonly Part[] } | undefined;
+}
+
+export interface Rejection extends Blame {
+  readonly kind: 'rejected';
   /**
-   * `convicted`: withheld from every stream that does not hold it; `local`: other clients accepted the same bytes;
+   * `convicted`: withheld from every client of the version; `local`: others of the version accepted the same bytes;
    * `host`: a fault of the client's host, tried again by and by.
    */
   readonly scope: 'convicted' | 'local' | 'host';

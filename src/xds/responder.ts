@@ -70,7 +70,7 @@ function collect(stream: Stream, state: TypeState, now: number): Batch {
       state.dirty.delete(name);
       continue;
     }
-    const alone = decision !== 'remove' && (state.traits.single || state.suspects.has(name));
+    const alone = decision !== 'remove' && (state.traits.single || stream.goesAlone(state, decision.resource));
     const empty = puts.size === 0 && removals.length === 0;
     if (alone && !empty) {
       if (state.traits.single) break;
@@ -101,7 +101,7 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Batch | un
     const decision = judge(stream, state, name, now);
     state.prepared.delete(name);
     if (decision === 'leave') state.leave(name);
-    else if (typeof decision === 'object' && state.suspects.has(name)) suspect ??= [name, decision];
+    else if (typeof decision === 'object' && stream.goesAlone(state, decision.resource)) suspect ??= [name, decision];
     else {
       state.dirty.delete(name);
       if (decision === 'wait') continue;

@@ -2,8 +2,8 @@
  * What a stream is made of: who is at the other end, what it may see, and its state of each type. The session
  * drives it; answering and sending (answers.ts, responder.ts) work on it.
  */
-import type { Forms } from './forms.ts';
-import type { Linger, StreamView } from './needs.ts';
+import type { Forms, Version } from './forms.ts';
+import { type Linger, type StreamView, visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import { maxStalledNames, type Progress } from './progress.ts';
 import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
@@ -36,10 +36,16 @@ export interface SessionHost {
   responseHead(protocol: Protocol, type: TypeUrl): Uint8Array;
   joined(stream: Stream, node: NodeInfo): void;
   emit(progress: Progress): void;
-  /** Whether a stream other than this one holds the form. */
+  /** A batch was refused that held the name: it is tried anew, by one stream of the version. */
+  doubt(stream: Stream, type: TypeUrl, name: string): void;
+  /** The stream that was to try the name cannot. */
+  passOn(type: TypeUrl, name: string): void;
+  /** Whether another stream of the same version holds the form. */
   heldElsewhere(stream: Stream, type: TypeUrl, name: string, hash: string): boolean;
-  /** A convicted form turned out to be good. */
-  acquitted(type: TypeUrl, name: string, hash: string, at: number): void;
+  /** A form of a name in doubt, or one that was convicted, turned out to be good. */
+  proven(stream: Stream, resource: Resource, revision: number, acquitted: boolean, at: number): void;
+  /** Whether it is for this stream to try a form of a name in doubt. */
+  isCanary(stream: Stream, resource: Resource): boolean;
 }
 
 /**
@@ -71,6 +77,8 @@ export class Stream implements StreamView {
   node: NodeInfo | undefined;
   audiences: ReadonlySet<string> = new Set();
   returned = false;
+  /** Others of its version accepted what this client refused. */
+  isOdd = false;
   /** Something was late and nothing has been at rest since. */
   stalled = false;
   /** An answer came in that has not been reported. */
@@ -79,6 +87,7 @@ export class Stream implements StreamView {
   answeredSentAt = 0;
   /** Responding stopped for the sake of time. */
   unfinished = false;
+  #version: Version | undefined;
   readonly #nonceTag: string;
   readonly #states = new Map<TypeUrl, TypeState>();
   /** The same in the order in which a push sends them. */
@@ -151,18 +160,46 @@ export class Stream implements StreamView {
     return nonce;
   }
 
+  /** What the client runs: refusals are those of a version. */
+  get version(): Version {
+    const { node } = this;
+    if (node === undefined) return '';
+    this.#version ??= `${node.userAgent} ${node.version}`.trim();
+    return this.#version;
+  }
+
   withheld(state: TypeState, resource: Resource): boolean {
     const refusal = state.refused.get(resource.name);
     if (refusal?.hash === resource.hash) return !refusal.trying;
     return (
-      this.host.forms.conviction(state.type, resource.name, resource.hash) !== undefined &&
+      this.host.forms.conviction(this.version, state.type, resource.name, resource.hash) !== undefined &&
       state.held.get(resource.name)?.hash !== resource.hash
     );
   }
 
-  /** The client turned out to have this form. */
-  accepted(type: TypeUrl, name: string, form: Resource, now: number): void {
-    if (this.host.forms.accept(type, name, form)) this.host.acquitted(type, name, form.hash, now);
+  /** The form is in doubt, and it is for another stream to try it. */
+  awaitsTrial(state: TypeState, resource: Resource): boolean {
+    const { type, name, hash } = resource;
+    if (!this.host.forms.isOnTrial(this.version, type, name, hash) || visible(this, type, name) === undefined)
+      return false;
+    return state.held.get(name)?.hash !== hash && !this.host.isCanary(this, resource);
+  }
+
+  /** Whether the form goes in a response of its own, so that a refusal names it. */
+  goesAlone(state: TypeState, { type, name, hash }: Resource): boolean {
+    const { forms } = this.host;
+    if (state.refused.get(name)?.trying === true) return true;
+    if (forms.isOnTrial(this.version, type, name, hash)) return true;
+    return state.suspects.has(name) && forms.acceptedBy(this.version, type, name)?.form.hash !== hash;
+  }
+
+  /** The client turned out to have this form, as of a revision of the table. */
+  accepted(type: TypeUrl, name: string, form: Resource, now: number, revision = this.table.revision): void {
+    const { forms } = this.host;
+    const outcome = forms.accept(this.version, type, name, form, revision);
+    if (outcome === 'known') return;
+    const acquitted = outcome === 'acquitted';
+    this.host.proven(this, form, revision, acquitted, now);
   }
 
   stall(

@@ -4,6 +4,7 @@
  * from the table at the moment of sending.
  */
 import type { Form } from './forms.ts';
+import type { Rejection } from './progress.ts';
 import type { Resource, TypeUrl } from './resource.ts';
 import { createSubscription, type Subscription, wants } from './subscription.ts';
 import type { Entry } from './table.ts';
@@ -31,6 +32,9 @@ export interface Flight {
 export interface Refusal {
   readonly hash: string;
   readonly words: string;
+  readonly scope: Rejection['scope'];
+  /** Of the first refusal of this form, in milliseconds since 1970. */
+  readonly since: number;
   /** Of a fault of the host: when it is tried again, and how long after that. */
   readonly retryAt: number | undefined;
   readonly backoffMs: number;

@@ -3,6 +3,7 @@
  * and holds random spaces, so the same fault reads differently each time; and it may dump the refused resource, of a
  * secret its key as well.
  */
+import { type TypeUrl, typeUrls } from './resource.ts';
 
 /** Enough for Envoy's sentence and the start of a dump; the rest helps nobody and is stored for every refusal. */
 const maxLength = 600;
@@ -21,7 +22,8 @@ export function normaliseWords(text: string): string {
  * Whether the words tell of a fault of the host and not of the resource: an address in use, or one that cannot be
  * bound. Such a refusal says nothing about other nodes, and may be gone when it is tried again.
  */
-export function isHostFault(words: string): boolean {
+export function isHostFault(type: TypeUrl, words: string): boolean {
+  if (type !== typeUrls.listener) return false;
   return /cannot bind|address already in use|cannot assign requested address|failed to (?:bind|listen)|cannot listen/i.test(
     words,
   );

@@ -150,7 +150,7 @@ describe('a refusal', () => {
       return condition(object, 'Programmed')?.message.includes('goes on being served') && object;
     });
     expect(condition(refused, 'Programmed')).toMatchObject({ status: 'False', reason: 'RejectedByProxy' });
-    expect(condition(refused, 'Programmed')?.message).toContain('proxy lb-1 refused generation 3');
+    expect(condition(refused, 'Programmed')?.message).toContain('proxy lb-1 running toy 1.0.0 refused generation 3');
     expect(condition(refused, 'Programmed')?.message).toContain('I do not like it');
     expect(condition(refused, 'Programmed')?.message).toContain('Generation 2 goes on being served');
     await until('the good members', () => toy.version(typeUrls.endpoint, 'default/web') === good.endpoints);

@@ -125,7 +125,7 @@ export interface Mirrored {
   /** The same with other labels: neither spec nor generation change. */
   relabel(draft: DraftObject, labels: Readonly<Record<string, string>>): Promise<number>;
   remove(...keys: readonly ObjectKey[]): Promise<number>;
-  /** Writes and deletes at store keys. */
+  /** Writes and deletes at store keys. Text stands as it is, other values as JSON. */
   commit(puts: Readonly<Record<string, unknown>>, deletes?: readonly string[]): Promise<number>;
   /** Resolves when the View has all that is committed. */
   settled(): Promise<void>;
@@ -197,7 +197,10 @@ export function createMirrored(options: { store?: FaultyStore; budget?: Budget }
     },
     commit: (puts, deletes = []) =>
       transact(
-        Object.entries(puts).map(([key, value]) => ({ key, value: JSON.stringify(value) })),
+        Object.entries(puts).map(([key, value]) => ({
+          key,
+          value: typeof value === 'string' ? value : JSON.stringify(value),
+        })),
         deletes,
       ),
     settled: async () => mirror.reached(await store.head(), { timeoutMs: 10_000 }),

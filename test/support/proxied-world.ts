@@ -35,7 +35,7 @@ export async function startProxiedWorld(fleet: string, options: { drainSeconds?:
     return resources.flatMap(({ type, name }) => {
       const [delivery] = hub.fleet.delivery(type, name);
       if (delivery?.state === 'acked') return [];
-      return [`${type.split('.').at(-1)} ${name}: ${delivery?.state ?? 'not sent'} ${delivery?.words ?? ''}`];
+      return [`${type.split('.').at(-1)} ${name}: ${delivery?.state ?? 'not sent'} ${delivery?.refusal?.words ?? ''}`];
     });
   }
 

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { objectOf } from '../../../src/control/index.ts';
 import { type ObjectKey, specKey, storeKey } from '../../../src/model/index.ts';
+import { encodeRejection, encodeSearch } from '../../../src/status/index.ts';
 import { typeUrls } from '../../../src/xds/index.ts';
 import { fleet, pool, route, service, tcp } from '../../support/drafts.ts';
 import { compacted, createFaultyStore, createMirrored, type Mirrored, unavailable } from '../../support/mirrored.ts';
+import { convictionOf, recordKey, rejectionOf, suspectOf } from '../../support/refusal-records.ts';
 import { until } from '../../support/until.ts';
 
 const open: Mirrored[] = [];
@@ -101,7 +103,7 @@ describe('following the store', () => {
         pause: async () => {
           const { revision, records, world } = one.mirror;
           const object = world.kernel.get(world.graph.objects.BackendPool, 'BackendPool/default/p');
-          seen.push([revision, object?.metadata.generation, records.pins.size]);
+          seen.push([revision, object?.metadata.generation, records.searches.size]);
         },
       },
     });
@@ -109,7 +111,7 @@ describe('following the store', () => {
     await one.mirror.start();
     const created = one.mirror.revision;
     await one.put(pool('p', members('10.0.0.2')));
-    await one.commit({ [storeKey('pin', 'BackendPool/default/p')]: { uid: 'x', refused: 9, good: null } });
+    await one.commit({ [storeKey('pin', recordKey)]: encodeSearch(convictionOf(suspectOf({ refused: 9 }))) });
     await one.settled();
     const kinds = new Set(seen.map((state) => JSON.stringify(state)));
     const want = [
@@ -153,10 +155,11 @@ describe('following the store', () => {
     await one.put(pool('p', members('10.0.0.2')));
     await one.settled();
     const before = one.adoptions.length;
-    // The spec that a pin names is read from the store.
+    // The spec of the good generation is read from the store.
     one.store.fail('get', unavailable, 2);
-    const uid = objectOf(one.mirror, 'BackendPool/default/p')?.metadata.uid;
-    await one.commit({ [storeKey('pin', 'BackendPool/default/p')]: { uid, refused: 2, good: 1 } });
+    const uid = objectOf(one.mirror, 'BackendPool/default/p')?.metadata.uid ?? '';
+    const search = convictionOf(suspectOf({ uid, refused: 2, good: 1 }));
+    await one.commit({ [storeKey('pin', recordKey)]: encodeSearch(search) });
     await one.settled();
     const { kernel, graph } = one.mirror.world;
     expect(kernel.get(graph.effective.BackendPool, 'BackendPool/default/p')).toMatchObject({ generation: 1 });
@@ -171,7 +174,7 @@ describe('after compaction', () => {
     await one.commit({
       [storeKey('node', 'n1')]: { nodeId: 'n1', connected: true },
       [storeKey('transitions', 'Fleet/edge')]: { uid: 'u', transitions: [] },
-      [storeKey('rejection', 'Cluster/default/p')]: { suspects: [] },
+      [storeKey('rejection', recordKey)]: encodeRejection(rejectionOf()),
     });
     await one.mirror.start();
     const { kernel, graph } = one.mirror.world;
@@ -184,7 +187,7 @@ describe('after compaction', () => {
     await one.commit({}, [
       storeKey('node', 'n1'),
       storeKey('transitions', 'Fleet/edge'),
-      storeKey('rejection', 'Cluster/default/p'),
+      storeKey('rejection', recordKey),
     ]);
     for (let n = 0; n < 5; n += 1) await one.relabel(fleet('edge'), { n: String(n) });
     const before = one.adoptions.length;
@@ -214,7 +217,7 @@ describe('after compaction', () => {
     expect(kernel.get(graph.objects.VirtualService, 'VirtualService/default/shop')).toBe(shop);
     const { records } = one.mirror;
     expect([records.nodes.size, records.transitions.size, records.rejections.size]).toEqual([0, 0, 0]);
-    expect(adoption?.over).toEqual(['Cluster/default/p']);
+    expect(adoption?.over).toEqual([rejectionOf()]);
   });
 
   test('a list that fails is tried again, and nothing is deleted meanwhile', async () => {
@@ -316,10 +319,9 @@ describe('what a step tells', () => {
     const one = mirrored();
     await one.put(fleet('edge'), pool('p'));
     await one.mirror.start();
-    const key = storeKey('rejection', 'Cluster/default/p');
-    const suspects = [{ unit: 'BackendPool/default/p', uid: 'u', refused: 1, good: null, words: 'no' }];
+    const key = storeKey('rejection', recordKey);
     for (const [puts, deletes] of [
-      [{ [key]: { suspects } }, []],
+      [{ [key]: encodeRejection(rejectionOf()) }, []],
       [{}, [key]],
     ] as const) {
       await one.commit(puts, deletes);

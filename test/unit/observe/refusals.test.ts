@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { storeKey } from '../../../src/model/index.ts';
 import { createRefusalObserver, type Refusal, type RefusalObserver } from '../../../src/observe/index.ts';
-import { type Rejection, rejectionKey, type Suspect } from '../../../src/status/index.ts';
+import { decodeRejection, maxEarlier, type Rejection, rejectionKey, type Suspect } from '../../../src/status/index.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { createFaultyStore, type FaultyStore, unavailable } from '../../support/mirrored.ts';
 
@@ -40,22 +40,24 @@ function refusal(rest: Partial<Refusal> = {}): Refusal {
     type: 'type.googleapis.com/envoy.config.cluster.v3.Cluster',
     name: 'default/p',
     hash: 'one',
+    revision: 10,
+    version: 'envoy 1.40.0',
     words: 'bad',
-    scope: 'convicted',
+    accepted: { hash: 'good', revision: 5 },
     suspects: [suspect('p')],
     ...rest,
   };
 }
 
 function suspect(name: string, rest: Partial<Suspect> = {}): Suspect {
-  return { unit: `BackendPool/default/${name}`, uid: name, refused: 2, good: 1, words: 'bad', ...rest };
+  return { unit: `BackendPool/default/${name}`, uid: name, refused: 2, good: 1, ...rest };
 }
 
 const pause = () => vi.advanceTimersByTimeAsync(1000);
 
 async function record(): Promise<Rejection | undefined> {
   const entry = await store.get(storeKey('rejection', key));
-  return entry === undefined ? undefined : JSON.parse(entry.value);
+  return entry === undefined ? undefined : decodeRejection(entry.value);
 }
 
 test('a record stands under the short name of its type and the name', () => {
@@ -98,22 +100,78 @@ describe('refusals of one form', () => {
     expect(await record()).toMatchObject({ nodeCount: 20, count: 60 });
   });
 
-  test('take over the newest scope: what others accept after all is no longer convicted', async () => {
+  test('name all that proxies run', async () => {
     refusals.refused(refusal(), start);
-    refusals.refused(refusal({ node: 'b', scope: 'local' }), start);
+    refusals.refused(refusal({ node: 'b', version: 'envoy 1.39.0' }), start);
     await pause();
-    expect(await record()).toMatchObject({ scope: 'local' });
+    expect(await record()).toMatchObject({ versions: ['envoy 1.39.0', 'envoy 1.40.0'] });
+  });
+
+  test('that was told of without a proxy count none', async () => {
+    refusals.refused(refusal({ node: undefined }), start);
+    await pause();
+    expect(await record()).toMatchObject({ nodes: [], nodeCount: 0, count: 0 });
+  });
+
+  test('in a later configuration are laid at what changed since then', async () => {
+    refusals.refused(refusal({ suspects: [suspect('p'), suspect('q')] }), start);
+    refusals.refused(refusal({ node: 'b', suspects: [suspect('q')] }), start);
+    await pause();
+    expect(await record()).toMatchObject({ revision: 10, suspects: [suspect('p'), suspect('q')] });
+    refusals.refused(refusal({ revision: 12, suspects: [suspect('q')] }), start);
+    await pause();
+    expect(await record()).toMatchObject({ revision: 12, suspects: [suspect('q')] });
+  });
+});
+
+describe('what is accepted of a refused resource', () => {
+  const acceptance = {
+    type: 'type.googleapis.com/envoy.config.cluster.v3.Cluster',
+    name: 'default/p',
+    hash: 'two',
+    revision: 11,
+    version: 'envoy 1.40.0',
+    acquitted: false,
+  };
+
+  test('is noted, the newest of it', async () => {
+    refusals.refused(refusal(), start);
+    await pause();
+    expect(await record()).toMatchObject({ accepted: { hash: 'good', revision: 5 } });
+    refusals.accepted(acceptance);
+    refusals.accepted({ ...acceptance, hash: 'old', revision: 9 });
+    await pause();
+    expect(await record()).toMatchObject({ accepted: { hash: 'two', revision: 11 }, acquitted: false });
+    refusals.refused(refusal({ hash: 'three', revision: 12 }), start);
+    await pause();
+    expect(await record()).toMatchObject({ hash: 'three', accepted: { hash: 'two' } });
+  });
+
+  test('acquits the refused form when a proxy accepts that after all, unless others run something else', async () => {
+    refusals.refused(refusal(), start);
+    refusals.accepted({ ...acceptance, hash: 'one', acquitted: true });
+    await pause();
+    expect(await record()).toMatchObject({ acquitted: true });
+    refusals.refused(refusal({ hash: 'three', revision: 12 }), start);
+    refusals.refused(refusal({ hash: 'three', revision: 12, version: 'envoy 1.39.0' }), start);
+    refusals.accepted({ ...acceptance, hash: 'three', revision: 12, acquitted: true });
+    await pause();
+    expect(await record()).toMatchObject({ acquitted: false });
+  });
+
+  test('is no matter where nothing was refused', async () => {
+    refusals.accepted(acceptance);
+    await pause();
+    expect(store.commits).toBe(0);
   });
 });
 
 describe('another form of the resource', () => {
-  test('is counted anew, and keeps the suspects of the former one, with the newest word on each', async () => {
+  test('is counted anew, and the former one remembered', async () => {
     refusals.refused(refusal({ suspects: [suspect('p'), suspect('q')] }), start);
     refusals.refused(refusal({ node: 'b' }), start);
-    refusals.refused(
-      refusal({ hash: 'two', node: 'c', suspects: [suspect('q', { refused: 3, words: 'still bad' })] }),
-      start + 1000,
-    );
+    const after = refusal({ hash: 'two', revision: 11, node: 'c', suspects: [suspect('q', { refused: 3 })] });
+    refusals.refused(after, start + 1000);
     await pause();
     expect(await record()).toMatchObject({
       hash: 'two',
@@ -121,8 +179,22 @@ describe('another form of the resource', () => {
       nodeCount: 1,
       count: 1,
       first: time(1),
-      suspects: [suspect('p'), suspect('q', { refused: 3, words: 'still bad' })],
+      earlier: ['one'],
+      suspects: [suspect('q', { refused: 3 })],
     });
+  });
+
+  test('that is older, refused by a proxy that lags, changes nothing', async () => {
+    refusals.refused(refusal(), start);
+    refusals.refused(refusal({ hash: 'zero', revision: 9, node: 'b' }), start);
+    await pause();
+    expect(await record()).toMatchObject({ hash: 'one', nodes: ['a'], earlier: [] });
+  });
+
+  test('of many only the last are remembered', async () => {
+    for (let n = 0; n < 2 * maxEarlier; n += 1) refusals.refused(refusal({ hash: `h${n}`, revision: n }), start);
+    await pause();
+    expect((await record())?.earlier).toHaveLength(maxEarlier);
   });
 
   test('does not touch other resources', async () => {
@@ -141,7 +213,7 @@ describe('records', () => {
     const before = await record();
     await refusals.close();
     refusals = observer();
-    if (before !== undefined) refusals.reset(new Map([[key, before]]));
+    if (before !== undefined) refusals.reset([{ record: before, pieces: 1 }]);
     refusals.refused(refusal(), start + 1000);
     refusals.refused(refusal({ node: 'b' }), start + 2000);
     await pause();
@@ -151,8 +223,9 @@ describe('records', () => {
   test('begin anew when they were over, also with the same form', async () => {
     refusals.refused(refusal({ suspects: [suspect('p'), suspect('q')] }), start);
     await pause();
+    const over = (await record()) as Rejection;
     await store.commit({ id: 'over', checks: [], puts: [], deletes: [storeKey('rejection', key)] });
-    refusals.over(key);
+    refusals.over(over);
     refusals.refused(refusal(), start + 1000);
     await pause();
     expect(await record()).toMatchObject({ count: 1, first: time(1), suspects: [suspect('p')] });
@@ -163,5 +236,17 @@ describe('records', () => {
     refusals.refused(refusal(), start);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await record()).toMatchObject({ count: 1 });
+  });
+
+  test('of thousands of suspects take up several values, and fewer again', async () => {
+    const many = Array.from({ length: 6_000 }, (_, n) => suspect(`pool-${n}-with-a-name-of-some-length`));
+    refusals.refused(refusal({ suspects: many }), start);
+    await pause();
+    const { entries } = await store.list(storeKey('rejection', key));
+    expect(entries.length).toBeGreaterThan(1);
+    refusals.refused(refusal({ hash: 'two', revision: 11, suspects: many.slice(0, 5) }), start);
+    await pause();
+    expect((await store.list(storeKey('rejection', key))).entries).toHaveLength(1);
+    expect((await record())?.suspects).toHaveLength(5);
   });
 });

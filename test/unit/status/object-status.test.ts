@@ -4,14 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Verdict } from '../../../src/graph/index.ts';
 import { type DraftObject, type FairwayObject, type Kind, kindInfo, kindNames } from '../../../src/model/index.ts';
 import { inspectOnce } from '../../../src/status/certificate.ts';
-import {
-  type Delivery,
-  draftsOf,
-  type NodeStatus,
-  type Rejection,
-  type StatusSources,
-  statusOf,
-} from '../../../src/status/index.ts';
+import { type Delivery, draftsOf, type NodeStatus, type StatusSources, statusOf } from '../../../src/status/index.ts';
 import { draft, fleet, pool, route, service } from '../../support/drafts.ts';
 import { keyOf } from '../../support/world.ts';
 
@@ -26,8 +19,7 @@ function sources(rest: Partial<StatusSources> = {}): StatusSources {
     verdicts: () => ({ conditions: [accepted, resolved] }),
     failure: () => undefined,
     deliveries: () => [],
-    rejections: () => [],
-    pin: () => undefined,
+    held: () => undefined,
     transitions: () => [],
     referrers: () => [],
     node: () => undefined,
@@ -128,38 +120,33 @@ test('a bug is told on its object, and what is served of it goes on', () => {
 });
 
 describe('a refusal', () => {
-  const refusal: Rejection = {
-    type: 'type.googleapis.com/envoy.config.cluster.v3.Cluster',
-    name: 'default/p',
+  const evidence = {
     hash: 'h',
-    words: 'last words',
-    scope: 'convicted',
+    words: 'bad timeout',
+    versions: ['envoy 1.40.0'],
     nodes: ['a'],
     nodeCount: 1,
-    count: 1,
     first: '2029-01-01T00:00:00Z',
     last: '2029-01-01T00:00:00Z',
-    suspects: [{ unit: 'BackendPool/default/p', uid: 'u1', refused: 1, good: null, words: 'bad timeout' }],
-  };
-  const reasonWith = (suspect: Partial<Rejection['suspects'][number]>) => {
-    const suspects = refusal.suspects.map((one) => ({ ...one, ...suspect }));
-    const { Programmed } = told(pool('p'), { rejections: () => [{ ...refusal, suspects }] }).conditions;
-    return Programmed;
   };
 
-  test('is laid at the object, in the words about it', () => {
-    expect(reasonWith({})).toMatchObject({
+  test('is told of the object as it stands', () => {
+    const asked: unknown[] = [];
+    const { Programmed } = told(pool('p'), {
+      held: (key, { uid, generation }) => {
+        asked.push([key, uid, generation]);
+        return { verdict: 'guilty', among: 0, evidence, good: null };
+      },
+    }).conditions;
+    expect(asked).toEqual([['BackendPool/default/p', 'u1', 1]]);
+    expect(Programmed).toMatchObject({
       reason: 'RejectedByProxy',
       message: expect.stringContaining('bad timeout'),
     });
   });
 
-  test.each([
-    ['of another generation', { refused: 2 }],
-    ['of a former object of the same name', { uid: 'u0' }],
-    ['of another object', { unit: 'BackendPool/default/q' }],
-  ])('%s is not', (_, suspect) => {
-    expect(reasonWith(suspect)?.reason).toBe('NotReferenced');
+  test('is no matter where there is none', () => {
+    expect(told(pool('p')).conditions['Programmed']?.reason).toBe('NotReferenced');
   });
 });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { type Delivery, programmed, type Rejection } from '../../../src/status/index.ts';
+import { type Delivery, type HeldBack, programmed } from '../../../src/status/index.ts';
 
 type Input = Parameters<typeof programmed>[0];
 
 const nothing: Input['nothing'] = { reason: 'NotReferenced', message: 'nobody uses it', status: 'Unknown' };
 
 function judge(rest: Partial<Input>) {
-  return programmed({ generation: 3, deliveries: [], rejections: [], pin: undefined, nothing, ...rest });
+  return programmed({ generation: 3, deliveries: [], held: undefined, nothing, ...rest });
 }
 
 /** `a:acked`, `a:pending?` where it does not count, `a:pending!` where it is lost. */
@@ -96,62 +96,87 @@ describe('Programmed', () => {
   });
 });
 
-describe('a refusal that was recorded', () => {
-  const rejection: Rejection = {
-    type: 'type.googleapis.com/envoy.config.cluster.v3.Cluster',
-    name: 'default/p',
+describe('a refusal that was decided upon', () => {
+  const evidence: HeldBack['evidence'] = {
     hash: 'h',
     words: 'Invalid duration',
-    scope: 'convicted',
+    versions: ['envoy 1.40.0'],
     nodes: ['a'],
     nodeCount: 1,
-    count: 1,
     first: '2026-01-01T00:00:00.000Z',
-    last: '2026-01-02T00:00:00.000Z',
-    suspects: [],
+    last: '2026-01-01T00:00:00.000Z',
   };
+  const guilty: HeldBack = { verdict: 'guilty', among: 0, evidence, good: 2 };
   const nodes = Array.from({ length: 10 }, (_, n) => `n${n}`);
 
-  test.each<[string, Partial<Rejection>, Input['pin'], words: string[]]>([
+  test.each<[string, Partial<HeldBack['evidence']>, Partial<HeldBack>, words: string[]]>([
     [
       'once',
       {},
-      undefined,
+      {},
       [
-        'proxy a refused generation 3, at 2026-01-01T00:00:00.000Z: Invalid duration.',
-        'What proxies had before stays in force',
+        'proxy a running envoy 1.40.0 refused generation 3, at 2026-01-01T00:00:00.000Z: Invalid duration.',
+        'Generation 2 goes on being served',
       ],
     ],
-    ['again', { count: 2 }, undefined, ['first at 2026-01-01T00:00:00.000Z, last at 2026-01-02T00:00:00.000Z']],
-    ['by two', { nodes: ['a', 'b'], nodeCount: 2 }, undefined, ['2 proxies (a, b) refused']],
+    [
+      'again',
+      { last: '2026-01-02T00:00:00.000Z' },
+      {},
+      ['first at 2026-01-01T00:00:00.000Z, last at 2026-01-02T00:00:00.000Z'],
+    ],
+    ['by two', { nodes: ['a', 'b'], nodeCount: 2 }, {}, ['2 proxies running envoy 1.40.0 (a, b) refused']],
     [
       'by more than have names in it',
       { nodes, nodeCount: 5000 },
-      undefined,
-      ['5000 proxies (n0, n1, n2 and 4997 more) refused'],
-    ],
-    ['with a pin', {}, { uid: 'u', refused: 3, good: 2 }, ['Generation 2 goes on being served']],
-    [
-      'with the pin of an earlier refusal',
       {},
-      { uid: 'u', refused: 2, good: 1 },
-      ['What proxies had before stays in force'],
+      ['5000 proxies running envoy 1.40.0 (n0, n1, n2 and 4997 more) refused'],
     ],
-    ['of what never was good', {}, { uid: 'u', refused: 3, good: null }, ['Nothing of it is served']],
-  ])('%s', (_, rest, pin, words) => {
-    const { condition } = judge({
-      rejections: [{ ...rejection, ...rest }],
-      pin,
-      deliveries: [deliveriesOf('a:acked')],
-    });
+    ['by several versions', { versions: ['envoy 1.39.1', 'envoy 1.40.0'] }, {}, ['envoy 1.39.1 and envoy 1.40.0']],
+    ['of what never was good', {}, { good: null }, ['Nothing of it is served']],
+  ])('%s', (_, said, rest, words) => {
+    const held = { ...guilty, evidence: { ...evidence, ...said }, ...rest };
+    const { condition } = judge({ held, deliveries: [deliveriesOf('a:acked')] });
     expect(condition).toMatchObject({ status: 'False', reason: 'RejectedByProxy' });
     for (const part of words) expect(condition.message).toContain(part);
   });
 
   test('is told when nobody is connected, and when nothing is left of the object', () => {
     for (const deliveries of [[], [[]]]) {
-      expect(judge({ rejections: [rejection], deliveries }).condition.reason).toBe('RejectedByProxy');
+      expect(judge({ held: guilty, deliveries }).condition.reason).toBe('RejectedByProxy');
     }
+  });
+
+  test('one of several that may be at fault is pending, and says among how many', () => {
+    const { condition } = judge({ held: { ...guilty, verdict: 'suspect', among: 17 }, deliveries: [] });
+    expect(condition).toMatchObject({ status: 'False', reason: 'Pending' });
+    expect(condition.message).toContain('refused changes of 17 objects together');
+    expect(condition.message).toContain('Generation 2 goes on being served until it is found');
+  });
+});
+
+describe('a refusal by single proxies', () => {
+  const refused = (scope: Delivery['scope'], since?: string): Delivery[] => [
+    {
+      node: 'a',
+      state: 'rejected',
+      words: 'cannot bind',
+      counts: true,
+      scope,
+      ...(since === undefined ? {} : { since }),
+    } as Delivery,
+    { node: 'b', state: 'acked', counts: true },
+  ];
+
+  test.each<[Delivery['scope'], string]>([
+    ['host', 'This is a matter of that host alone'],
+    ['local', 'Other proxies that run the same accepted it'],
+    ['convicted', 'What proxies had before stays in force'],
+  ])('%s', (scope, words) => {
+    const { condition } = judge({ deliveries: [refused(scope, '2026-01-01T00:00:00.000Z')] });
+    expect(condition).toMatchObject({ status: 'False', reason: 'RejectedByProxy' });
+    expect(condition.message).toContain('proxy a refused it, since 2026-01-01T00:00:00.000Z: cannot bind.');
+    expect(condition.message).toContain(words);
   });
 });
 

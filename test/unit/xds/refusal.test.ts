@@ -26,7 +26,9 @@ describe('refusals', () => {
     expect(rig.events('rejected')).toMatchObject([
       { type: cluster, name: 'c2', words: 'there is bad', scope: 'convicted', nodeId: 'n1' },
     ]);
-    expect(rig.hub.fleet.delivery(cluster, 'c2')).toMatchObject([{ state: 'rejected', words: 'there is bad' }]);
+    expect(rig.hub.fleet.delivery(cluster, 'c2')).toMatchObject([
+      { state: 'rejected', refusal: { words: 'there is bad', scope: 'convicted' } },
+    ]);
     expect(rig.hub.fleet.delivery(cluster, 'c3')).toMatchObject([{ state: 'acked' }]);
     expect(rig.hub.fleet.streams()[0]?.types[0]).toMatchObject({ acked: 2, pending: 0, rejected: [{ name: 'c2' }] });
   });
@@ -58,7 +60,7 @@ describe('refusals', () => {
     rig.commit([resource(endpoint, 'a', '2'), resource(endpoint, 'b', 'bad')]);
     client.nack(client.take()[0]);
     rig.commit([resource(endpoint, 'a'), resource(endpoint, 'b')]);
-    expect(client.settle()).toEqual(['endpoint: a=1', 'endpoint: b=1']);
+    expect(client.settle()).toEqual(['endpoint: a=1 b=1']);
     expect(client.settle()).toEqual([]);
   });
 
@@ -86,7 +88,9 @@ describe('refusals', () => {
     after.commit([resource(route, 'r1', 'bad')]);
     const client = after.join({ typeUrl: route, subscribe: ['r1'] });
     expect(client.take()).toEqual([]);
-    expect(after.hub.fleet.delivery(route, 'r1')).toMatchObject([{ state: 'rejected', words: 'there is bad' }]);
+    expect(after.hub.fleet.delivery(route, 'r1')).toMatchObject([
+      { state: 'rejected', refusal: { words: 'there is bad', scope: 'convicted' } },
+    ]);
     expect(after.hub.fleet.streams()[0]?.types[0]?.rejected).toMatchObject([{ name: 'r1', words: 'there is bad' }]);
   });
 
@@ -120,7 +124,7 @@ describe('refusals', () => {
     expect(late.take()).toEqual([]);
     two.ack(toTwo);
     expect(late.texts()).toEqual(['route: r1=odd']);
-    expect(rig.events('acquitted')).toMatchObject([{ type: route, name: 'r1' }]);
+    expect(rig.events('proven')).toMatchObject([{ type: route, name: 'r1', acquitted: true }]);
     expect(rig.hub.convictions()).toEqual([]);
     // Who refused it is not asked again.
     expect(one.take()).toEqual([]);

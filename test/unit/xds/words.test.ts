@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { typeUrls } from '../../../src/xds/index.ts';
 import { isHostFault, normaliseWords } from '../../../src/xds/words.ts';
 
 describe('words of a refusal', () => {
@@ -29,6 +30,7 @@ describe('words of a refusal', () => {
     ["'l10' has duplicate address '127.0.0.1:80' as existing listener", false],
     ['Proto constraint validation failed', false],
   ])('tell faults of the host from faults of the resource: %s', (words, want) => {
-    expect(isHostFault(words)).toBe(want);
+    expect(isHostFault(typeUrls.listener, words)).toBe(want);
+    expect(isHostFault(typeUrls.cluster, words)).toBe(false);
   });
 });
