@@ -11,10 +11,9 @@ export interface LoadOptions {
   readonly streamsPerConnection: number;
 }
 
-/** The most that a stream received, by type. */
+/** The most that a stream received, by type URL. */
 export interface StreamBytes {
-  readonly clusterBytes: number;
-  readonly endpointBytes: number;
+  readonly bytes: Readonly<Record<string, number>>;
 }
 
 export interface Lags {

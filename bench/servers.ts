@@ -4,9 +4,13 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createRegistry, fromBinary, isMessage } from '@bufbuild/protobuf';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
+import { ListenerSchema } from '../src/gen/envoy/config/listener/v3/listener_pb.js';
+import { HttpConnectionManagerSchema } from '../src/gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.js';
 import { createLogger } from '../src/telemetry/log.ts';
-import { createDeltaClient, encodeNode, encodeResource, typeUrls } from '../src/xds/index.ts';
+import { createDeltaClient, encodeNode, encodeResource, typeUrls, type WireResource } from '../src/xds/index.ts';
 import { connectDelta } from '../src/xds/io/index.ts';
 import { type Child, startChild } from './child.ts';
 import { mark } from './marks.ts';
@@ -125,32 +129,56 @@ function send(agent: Agent, url: string, method: string, body: Manifest | unknow
   });
 }
 
-/** All clusters and assignments that a proxy of the fleet gets, as bench/peers/resources reads them. */
+/** All that a proxy of the fleet gets, as bench/peers/resources reads it. */
 async function servedResources(xdsPort: number, pools: number): Promise<Uint8Array> {
   const client = createDeltaClient({ node: encodeNode({ id: 'reader', cluster: fleet }) });
   client.subscribe(typeUrls.cluster, ['*']);
-  client.subscribe(
-    typeUrls.endpoint,
-    Array.from({ length: pools }, (_, at) => clusterName(at)),
-  );
+  client.subscribe(typeUrls.listener, ['*']);
   const { promise: complete, resolve } = Promise.withResolvers<void>();
-  const held = () => [...client.resources(typeUrls.cluster).values(), ...client.resources(typeUrls.endpoint).values()];
   const connection = await connectDelta({
     client,
     address: `127.0.0.1:${xdsPort}`,
     log: createLogger({ level: 'silent' }),
     random: Math.random,
-    onStep: () => {
-      if (client.resources(typeUrls.cluster).size >= pools && client.resources(typeUrls.endpoint).size >= pools)
-        resolve();
+    onStep({ typeUrl, changed }) {
+      const names = changed.map(({ name }) => name);
+      if (typeUrl === typeUrls.cluster) connection.subscribe(typeUrls.endpoint, names);
+      if (typeUrl === typeUrls.listener) {
+        for (const [type, name] of changed.flatMap(namedBy)) connection.subscribe(type, [name]);
+      }
+      const has = (type: string): number => client.resources(type).size;
+      if (has(typeUrls.endpoint) >= pools && has(typeUrls.route) > 0 && has(typeUrls.extension) > 0) resolve();
     },
   });
   await complete;
   await connection.close();
   const writer = new BinaryWriter();
-  for (const { name, version, typeUrl, value } of held()) writer.bytes(encodeResource(name, version, typeUrl, value));
+  for (const type of Object.values(typeUrls)) {
+    for (const { name, version, typeUrl, value } of client.resources(type).values())
+      writer.bytes(encodeResource(name, version, typeUrl, value));
+  }
   return writer.finish();
 }
+
+/** What Envoy asks for by name when it has the listener. */
+function namedBy(resource: WireResource): (readonly [type: string, name: string])[] {
+  const { filterChains } = fromBinary(ListenerSchema, resource.value);
+  return filterChains
+    .flatMap(({ filters }) => filters)
+    .flatMap(({ configType }) => {
+      const manager = configType.case === 'typedConfig' && anyUnpack(configType.value, managers);
+      if (!manager || !isMessage(manager, HttpConnectionManagerSchema)) return [];
+      const { routeSpecifier, httpFilters } = manager;
+      const slots = httpFilters.filter((filter) => filter.configType.case === 'configDiscovery');
+      const routes = routeSpecifier.case === 'rds' ? [routeSpecifier.value.routeConfigName] : [];
+      return [
+        ...routes.map((name) => [typeUrls.route, name] as const),
+        ...slots.map(({ name }) => [typeUrls.extension, name] as const),
+      ];
+    });
+}
+
+const managers = createRegistry(HttpConnectionManagerSchema);
 
 /** CLOCK_MONOTONIC in nanoseconds, as the load client's times are. */
 export function monotonicNanos(): number {

@@ -46,21 +46,14 @@ func Run(args []string) error {
 	}
 	b := &broadcaster{first: map[string][]byte{}, streams: map[grpc.ServerStream]struct{}{}}
 	assignments := map[string]*discovery.Resource{}
-	whole := map[string]*discovery.DeltaDiscoveryResponse{}
-	for _, resource := range found {
-		typeURL := resource.GetResource().GetTypeUrl()
-		if whole[typeURL] == nil {
-			whole[typeURL] = &discovery.DeltaDiscoveryResponse{TypeUrl: typeURL, Nonce: "1"}
-		}
-		whole[typeURL].Resources = append(whole[typeURL].Resources, resource)
-		if typeURL == resources.Endpoint {
-			assignments[resource.Name] = resource
-		}
-	}
-	for typeURL, response := range whole {
-		if b.first[typeURL], err = proto.Marshal(response); err != nil {
+	for typeURL, ofType := range resources.ByType(found) {
+		whole := &discovery.DeltaDiscoveryResponse{TypeUrl: typeURL, Nonce: "1", Resources: ofType}
+		if b.first[typeURL], err = proto.Marshal(whole); err != nil {
 			return err
 		}
+	}
+	for _, resource := range resources.ByType(found)[resources.Endpoint] {
+		assignments[resource.Name] = resource
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -146,8 +139,7 @@ func changed(resource *discovery.Resource, address string) ([]byte, error) {
 	if err := resource.Resource.UnmarshalTo(assignment); err != nil {
 		return nil, err
 	}
-	assignment.Endpoints[0].LbEndpoints[0].GetEndpoint().Address.GetSocketAddress().Address = address
-	value, err := anypb.New(assignment)
+	value, err := anypb.New(resources.Moved(assignment, address))
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/protobuf/proto"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
@@ -40,15 +38,25 @@ func Run(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	clusters, assignments, err := load(*path)
+	found, err := resources.Read(*path)
 	if err != nil {
 		return err
 	}
-	caches := map[string]cache.Cache{
-		resources.Cluster: cache.NewLinearCache(resources.Cluster, cache.WithInitialResources(clusters)),
+	caches := map[string]cache.Cache{}
+	var endpoints *cache.LinearCache
+	for typeURL, ofType := range resources.ByType(found) {
+		contents := map[string]types.Resource{}
+		for _, resource := range ofType {
+			if contents[resource.Name], err = resource.Resource.UnmarshalNew(); err != nil {
+				return err
+			}
+		}
+		linear := cache.NewLinearCache(typeURL, cache.WithInitialResources(contents))
+		caches[typeURL] = linear
+		if typeURL == resources.Endpoint {
+			endpoints = linear
+		}
 	}
-	endpoints := cache.NewLinearCache(resources.Endpoint, cache.WithInitialResources(assignments))
-	caches[resources.Endpoint] = endpoints
 	mux := &cache.MuxCache{
 		Classify:      func(request *cache.Request) string { return request.GetTypeUrl() },
 		ClassifyDelta: func(request *cache.DeltaRequest) string { return request.GetTypeUrl() },
@@ -73,34 +81,6 @@ func Run(args []string) error {
 		if !ok {
 			return fmt.Errorf("there is no assignment %s", command.Name)
 		}
-		after := proto.Clone(before).(*endpointv3.ClusterLoadAssignment)
-		after.Endpoints[0].LbEndpoints[0].GetEndpoint().Address.GetSocketAddress().Address = command.Address
-		return endpoints.UpdateResource(command.Name, after)
+		return endpoints.UpdateResource(command.Name, resources.Moved(before, command.Address))
 	})
-}
-
-func load(path string) (clusters, assignments map[string]types.Resource, err error) {
-	found, err := resources.Read(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	clusters = map[string]types.Resource{}
-	assignments = map[string]types.Resource{}
-	for _, resource := range found {
-		switch resource.GetResource().GetTypeUrl() {
-		case resources.Cluster:
-			cluster := &clusterv3.Cluster{}
-			if err := resource.Resource.UnmarshalTo(cluster); err != nil {
-				return nil, nil, err
-			}
-			clusters[resource.Name] = cluster
-		case resources.Endpoint:
-			assignment := &endpointv3.ClusterLoadAssignment{}
-			if err := resource.Resource.UnmarshalTo(assignment); err != nil {
-				return nil, nil, err
-			}
-			assignments[resource.Name] = assignment
-		}
-	}
-	return clusters, assignments, nil
 }

@@ -19,11 +19,7 @@ type options struct {
 // client is all streams together.
 type client struct {
 	options options
-	// names of the clusters, which are those of their endpoints, too.
-	names        []string
-	subscription []byte
-	// known is what a stream has after its first fill.
-	known struct{ clusters, endpoints versions }
+	types   []*subscribed
 	// Where the clock of this process stands against CLOCK_MONOTONIC, which the bench reads as well.
 	started     time.Time
 	startedMono int64
@@ -48,14 +44,14 @@ type spread struct {
 	all     chan struct{}
 }
 
-func newClient(options options, names []string) *client {
+func newClient(options options, types []*subscribed) *client {
 	var now unix.Timespec
 	started := time.Now()
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		panic(err)
 	}
 	return &client{
-		options: options, names: names, subscription: subscription(names), failed: make(chan error, 1),
+		options: options, types: types, failed: make(chan error, 1),
 		started: started, startedMono: now.Nano(), changes: map[int]*spread{},
 	}
 }
@@ -63,6 +59,16 @@ func newClient(options options, names []string) *client {
 // now is CLOCK_MONOTONIC in nanoseconds.
 func (c *client) now() int64 {
 	return c.startedMono + int64(time.Since(c.started))
+}
+
+// indexOf finds a type by its URL.
+func (c *client) indexOf(typeURL []byte) int {
+	for at, t := range c.types {
+		if t.url == string(typeURL) {
+			return at
+		}
+	}
+	return -1
 }
 
 func (c *client) fail(err error) {
@@ -74,6 +80,11 @@ func (c *client) fail(err error) {
 
 // connect opens all streams at once.
 func (c *client) connect(returning bool) error {
+	if !returning {
+		for _, t := range c.types {
+			t.names, t.versions = nil, nil
+		}
+	}
 	c.fills, c.allFull = 0, make(chan struct{})
 	c.streams = nil
 	for i := range c.options.streams {
@@ -173,7 +184,9 @@ func (c *client) quiet() error {
 		for _, connection := range c.connections {
 			connection.mu.Lock()
 			for _, s := range connection.streams {
-				total += s.clusters.bytes + s.endpoints.bytes
+				for _, got := range s.got {
+					total += got.bytes
+				}
 			}
 			connection.mu.Unlock()
 		}

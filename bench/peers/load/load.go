@@ -47,13 +47,14 @@ func Run(args []string) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, resource := range found {
-		if resource.GetResource().GetTypeUrl() == resources.Endpoint {
-			names = append(names, resource.Name)
+	byType := resources.ByType(found)
+	var types []*subscribed
+	for _, t := range resources.Types {
+		if len(byType[t.URL]) > 0 {
+			types = append(types, newSubscribed(t, byType[t.URL]))
 		}
 	}
-	client := newClient(options, names)
+	client := newClient(options, types)
 	return console.Each(client.handle)
 }
 
@@ -67,9 +68,7 @@ func (c *client) handle(command command) error {
 		if err := c.wait("filling the streams", c.allFull); err != nil {
 			return err
 		}
-		clusters, endpoints := c.bytes()
-		console.Tell(map[string]any{
-			"event": "filled", "ms": millis(c.lastFill - from), "clusterBytes": clusters, "endpointBytes": endpoints})
+		console.Tell(map[string]any{"event": "filled", "ms": millis(c.lastFill - from), "bytes": c.bytes()})
 	case "await":
 		c.mu.Lock()
 		change := c.change(command.Change)
@@ -90,8 +89,7 @@ func (c *client) handle(command command) error {
 		if err := c.quiet(); err != nil {
 			return err
 		}
-		clusters, endpoints := c.bytes()
-		console.Tell(map[string]any{"event": "reconnected", "clusterBytes": clusters, "endpointBytes": endpoints})
+		console.Tell(map[string]any{"event": "reconnected", "bytes": c.bytes()})
 	default:
 		return fmt.Errorf("there is no command %q", command.Do)
 	}
@@ -99,14 +97,17 @@ func (c *client) handle(command command) error {
 }
 
 // bytes are the most that a stream received, by type.
-func (c *client) bytes() (clusters, endpoints int) {
+func (c *client) bytes() map[string]int {
+	most := map[string]int{}
 	for _, s := range c.streams {
 		s.connection.mu.Lock()
-		clusters = max(clusters, s.clusters.bytes)
-		endpoints = max(endpoints, s.endpoints.bytes)
+		for at, got := range s.got {
+			url := c.types[at].url
+			most[url] = max(most[url], got.bytes)
+		}
 		s.connection.mu.Unlock()
 	}
-	return clusters, endpoints
+	return most
 }
 
 // tellLags says how long changes took, over all changes and streams. A change that a stream never saw, because a newer

@@ -221,16 +221,6 @@ func request(node []byte, typeURL string, nonce []byte, rest []byte) []byte {
 	return built
 }
 
-// subscription encodes names to be subscribed to.
-func subscription(names []string) []byte {
-	var built []byte
-	for _, name := range names {
-		built = protowire.AppendTag(built, requestSubscribe, protowire.BytesType)
-		built = protowire.AppendString(built, name)
-	}
-	return built
-}
-
 // initialVersions encodes what a client that returns has.
 func initialVersions(names, versions []string) []byte {
 	var built, entry []byte
