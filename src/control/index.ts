@@ -5,11 +5,13 @@
  *     ▲                                                                                        │
  *     └── transitions, searches (leader only) ◀── what proxies made of it ◀─────────────────────────┘
  *
- * One mirror per controller; commits and dry runs share its queue. The leader's loops (transition writer, searcher) are
+ * One mirror per controller; commits and dry runs share its queue. The leader's loops (transition writer, searcher,
+ * drainer) are
  * nudged and then look at the whole latest state; they hold nothing that could not be read again.
  */
 export type { Adoption, ObjectChange } from './adoption.ts';
 export { type Changes, createChanges } from './changes.ts';
+export { createDrainer, type Drainer } from './drainer.ts';
 export { type Held, oldestGood, pinOf } from './held.ts';
 export { createMirror, type Mirror, type MirrorOptions } from './mirror.ts';
 export { type Preview, preview, type Removal, type Write } from './preview.ts';

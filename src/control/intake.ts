@@ -1,9 +1,11 @@
-import type { Pin } from '../graph/index.ts';
+import type { Graph, Pin } from '../graph/index.ts';
 import { decodeStored, kindNames, type ObjectKey, objectKeyIn, specKey } from '../model/index.ts';
+import { type DrainRecord, drainAfterRecord } from '../plan/index.ts';
 import type { Entry, WatchEvent } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Budget, Fork } from '../view/index.ts';
 import { kindOf, type ObjectChange } from './adoption.ts';
+import { changeDrain, changeObject, poolOf } from './change-object.ts';
 import type { GoodSpecs } from './good-specs.ts';
 import { type Held, pinOf } from './held.ts';
 import type { Records } from './records.ts';
@@ -81,13 +83,29 @@ function putObject(
   const last = fork.get(table, key);
   if (entry === undefined) {
     if (last === undefined) return undefined;
-    fork.remove(table, key);
+    changeObject(fork, graph, key, undefined);
     return { revision: at, kind, key, object: undefined, last };
   }
   if (last?.metadata.revision === String(entry.modRevision)) return undefined;
   const object = decodeStored(entry);
-  fork.put(table, key, object);
+  changeObject(fork, graph, key, object);
   return { revision: entry.modRevision, kind, key, object, ...(last === undefined ? {} : { last }) };
+}
+
+/**
+ * Puts what the leader decided of members that leave into a fork, after the objects: a record holds for one uid of its
+ * pool. `records` are as they were before these states.
+ */
+export function putDrains(graph: Graph, fork: Fork, states: States, records: Records): void {
+  for (const [storedAt, entry] of states) {
+    const key = objectKeyIn('drain', storedAt);
+    const pool = key === undefined ? undefined : poolOf(fork, graph, key);
+    if (key === undefined || pool === undefined) continue;
+    const ofPool = (record: DrainRecord | undefined) => (record?.uid === pool.metadata.uid ? record : undefined);
+    const record: DrainRecord | undefined = entry === undefined ? undefined : JSON.parse(entry.value);
+    const former = records.drains.get(key);
+    changeDrain(fork, graph, key, drainAfterRecord(fork.get(graph.drains, key), ofPool(former), ofPool(record)));
+  }
 }
 
 /** What is served of the objects that searches hold, or held until now; undefined: what stands. */

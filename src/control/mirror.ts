@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Budget } from '../view/index.ts';
 import { type Adoption, commitOf, kindOf, type ObjectChange } from './adoption.ts';
 import { createGoodSpecs } from './good-specs.ts';
-import { merge, putObjects, readPins, replace, type States, samePin } from './intake.ts';
+import { merge, putDrains, putObjects, readPins, replace, type States, samePin } from './intake.ts';
 import { createQueue } from './queue.ts';
 import { createRecords, type Records } from './records.ts';
 import { createWaiting } from './waiting.ts';
@@ -76,6 +76,7 @@ export function createMirror(options: MirrorOptions): Mirror {
         if (pin === undefined) fork.remove(world.graph.pins, key);
         else if (!samePin(fork.get(world.graph.pins, key), pin)) fork.put(world.graph.pins, key, pin);
       }
+      putDrains(world.graph, fork, states, records);
       await fork.settle(budget);
       // From here on in one step: whoever reads sees the former world or this one.
       const { commit, units } = commitOf(fork, world.translation, at);

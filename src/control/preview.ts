@@ -3,7 +3,7 @@ import type { FairwayObject, ObjectKey } from '../model/index.ts';
 import { drains } from '../translate/index.ts';
 import type { Budget, Fork } from '../view/index.ts';
 import { type Resource, typeUrls } from '../xds/index.ts';
-import { kindOf } from './adoption.ts';
+import { changeObject } from './change-object.ts';
 import type { Mirror } from './mirror.ts';
 import type { World } from './world.ts';
 
@@ -52,11 +52,7 @@ export async function preview(mirror: Mirror, writes: readonly Write[], budget: 
   const { world } = mirror;
   return mirror.exclusive(async () => {
     const fork = world.kernel.fork();
-    for (const { key, object } of writes) {
-      const table = world.graph.objects[kindOf(key)];
-      if (object === undefined) fork.remove(table, key);
-      else fork.put(table, key, object);
-    }
+    for (const { key, object } of writes) changeObject(fork, world.graph, key, object);
     await fork.settle(budget);
     return report(world, fork);
   });

@@ -1,4 +1,5 @@
 import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey, storePrefixes } from '../model/index.ts';
+import type { DrainRecord } from '../plan/index.ts';
 import {
   decodeRejection,
   decodeSearch,
@@ -14,6 +15,8 @@ import { createLongRecords, type Stored } from './long-records.ts';
 
 /** The records of the store that no derivation reads: they matter for status and for what the leader does. */
 export interface Records {
+  /** By pool key: until when members that left drain. */
+  readonly drains: ReadonlyMap<ObjectKey, DrainRecord>;
   readonly nodes: ReadonlyMap<string, NodeRecord>;
   /** By `rejectionKey`. */
   readonly rejections: ReadonlyMap<string, Stored<Rejection>>;
@@ -32,7 +35,7 @@ export interface Records {
 export interface RecordChanges {
   /** Objects whose conditions may be others now. */
   readonly about: ReadonlySet<ObjectKey>;
-  /** Objects whose conditions have other times. */
+  /** Objects whose status is another, though they and their conditions are not. */
   readonly told: ReadonlySet<ObjectKey>;
   /** Refusals of which nothing is left. */
   readonly over: readonly Rejection[];
@@ -53,12 +56,14 @@ export interface RecordsWriter extends Records {
 const none: readonly Transition[] = [];
 
 export function createRecords(): RecordsWriter {
+  const drains = new Map<ObjectKey, DrainRecord>();
   const nodes = new Map<string, NodeRecord>();
   const transitions = new Map<ObjectKey, TransitionRecord>();
   const rejections = createLongRecords<Rejection>(storePrefixes.rejection, decodeRejection);
   const searches = createLongRecords<SearchRecord>(storePrefixes.pin, decodeSearch);
   const held = createHeldObjects();
   const short: readonly (readonly [StorePrefix, Map<string, unknown>])[] = [
+    ['drain', drains],
     ['node', nodes],
     ['transitions', transitions],
   ];
@@ -74,6 +79,7 @@ export function createRecords(): RecordsWriter {
   }
 
   return {
+    drains,
     nodes,
     transitions,
     rejections: rejections.records,
@@ -111,6 +117,8 @@ export function createRecords(): RecordsWriter {
             setShort(storedAt, entry);
             const node = objectKeyIn('node', storedAt);
             if (node !== undefined) about.add(`Node/${node}`);
+            const drained = objectKeyIn('drain', storedAt);
+            if (drained !== undefined) told.add(drained);
             const timed = objectKeyIn('transitions', storedAt);
             if (timed !== undefined && entry !== undefined) told.add(timed);
           }

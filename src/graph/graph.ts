@@ -7,6 +7,7 @@ import { declareListeners } from './listeners.ts';
 import { declareReferences } from './references.ts';
 import type {
   DefaultActionsRow,
+  Drain,
   Effective,
   FleetAudiences,
   ListenerRow,
@@ -31,6 +32,8 @@ export interface Graph {
   readonly objects: { readonly [K in Kind]: Table<FairwayObject> };
   /** Input: refused generations, under the {@link ObjectKey}. */
   readonly pins: Table<Pin>;
+  /** Input: members that left a pool, under the pool's {@link ObjectKey}. */
+  readonly drains: Table<Drain>;
 
   /** What of an object is in force, by kind. */
   readonly effective: { readonly [K in Kind]: Derived<Effective<K>> };
@@ -70,6 +73,7 @@ export interface Graph {
 /** Declares the whole graph on a kernel. Once per kernel, before its first fork. */
 export function declareGraph(kernel: Kernel): Graph {
   const { objects, pins, effective } = declareEffective(kernel);
+  const drains = kernel.table<Drain>('drains');
   const stored: readonly Rows<FairwayObject>[] = Object.values(objects);
   const referrers = kernel.index('referrers', stored, (object) => referencesOf(object).map(({ key }) => key));
   const inScope = kernel.index('objects of scopes', stored, ({ metadata }) => metadata.scope ?? []);
@@ -79,11 +83,12 @@ export function declareGraph(kernel: Kernel): Graph {
   const hosts = declareVirtualHosts(kernel, services.facts, rules.ruleSets);
   const listeners = declareListeners(kernel, effective, services, references);
   const served = declareServed(kernel, { effective, facts: services.facts, rules, listeners });
-  const inUse = declareInUse(kernel, { effective, references, ruleSets: rules.ruleSets, served });
+  const inUse = declareInUse(kernel, { effective, drains, references, ruleSets: rules.ruleSets, served });
   const verdicts = declareVerdicts(kernel, { objects, effective, services, references, rules, hosts });
   return {
     objects,
     pins,
+    drains,
     effective,
     referrers,
     inScope,

@@ -1,10 +1,10 @@
-import { objectKey } from '../model/index.ts';
-import type { Derived, Index, Kernel, Read } from '../view/index.ts';
+import { type BackendPoolSpec, isServing, memberKey, objectKey } from '../model/index.ts';
+import type { Derived, Index, Kernel, Read, Table } from '../view/index.ts';
 import { audienceOf, declareAudiencesOf, declareFleetsOf, type Use } from './audiences.ts';
 import type { EffectiveRows } from './effective.ts';
 import { allFleetsAudience, fleetAudience, fleetsOfAudience, pathOf } from './names.ts';
 import { type References, resolveCertificate } from './references.ts';
-import type { Effective, FleetAudiences, PoolRow, RuleSet, SecretRow, ServedRow } from './rows.ts';
+import type { Drain, Effective, FleetAudiences, PoolRow, RuleSet, SecretRow, ServedRow } from './rows.ts';
 import { clustersOf } from './served.ts';
 
 export interface InUse {
@@ -17,6 +17,7 @@ export interface InUse {
 
 export interface InUseParts {
   readonly effective: EffectiveRows;
+  readonly drains: Table<Drain>;
   readonly references: References;
   readonly ruleSets: Derived<RuleSet>;
   readonly served: Derived<ServedRow>;
@@ -27,7 +28,7 @@ export interface InUseParts {
  * referred to from something that is served, by a reference that works: naming the pool of another tenant must not
  * send its certificates to one's own proxies.
  */
-export function declareInUse(kernel: Kernel, { effective, references, ruleSets, served }: InUseParts): InUse {
+export function declareInUse(kernel: Kernel, { effective, drains, references, ruleSets, served }: InUseParts): InUse {
   const routePools = kernel.derive<Use>(
     'pools of routes',
     ruleSets,
@@ -62,7 +63,8 @@ export function declareInUse(kernel: Kernel, { effective, references, ruleSets, 
       if (pool === undefined) return undefined;
       const { key, generation, spec } = pool;
       const audience = audienceOf(read, fleetsOfPools, cluster);
-      return { pool: key, generation, audience, spec, ...tlsOf(read, pool) };
+      const leaving = leavingOf(spec, read(drains, key));
+      return { pool: key, generation, audience, spec, leaving, ...tlsOf(read, pool) };
     },
     { same: samePool },
   );
@@ -145,6 +147,28 @@ function samePool(a: PoolRow, b: PoolRow): boolean {
     a.audience === b.audience &&
     a.caSecret === b.caSecret &&
     a.clientSecret === b.clientSecret &&
-    a.tlsBroken === b.tlsBroken
+    a.tlsBroken === b.tlsBroken &&
+    sameLeaving(a.leaving, b.leaving)
+  );
+}
+
+type Leaving = PoolRow['leaving'];
+
+const nobody: Leaving = [];
+
+/** The draining members that the spec in force does not have among its own: it may be an older one than they left. */
+function leavingOf(spec: BackendPoolSpec, drain: Drain | undefined): Leaving {
+  if (drain === undefined) return nobody;
+  const present = new Set((spec.members ?? []).filter(isServing).map(memberKey));
+  return drain.members
+    .map((member) => ({ member, key: memberKey(member) }))
+    .filter(({ key }) => !present.has(key))
+    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+    .map(({ member: { address, port } }) => ({ address, port }));
+}
+
+function sameLeaving(a: Leaving, b: Leaving): boolean {
+  return (
+    a.length === b.length && a.every(({ address, port }, at) => address === b[at]?.address && port === b[at]?.port)
   );
 }

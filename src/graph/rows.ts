@@ -45,6 +45,18 @@ export interface Pin {
   readonly good: { readonly generation: number; readonly spec: unknown } | undefined;
 }
 
+/** Members that left a pool and are still with the proxies, so that what they have begun may end. */
+export interface Drain {
+  readonly members: readonly DrainingMember[];
+}
+
+export interface DrainingMember {
+  readonly address: string;
+  readonly port: number;
+  /** Generation of the pool that left the member out, or a later one. */
+  readonly generation: number;
+}
+
 /** What others need to know of a listener of a virtual service; unchanged by an edit of its rules. */
 export interface ListenerFacts {
   readonly name: string;
@@ -209,6 +221,8 @@ export interface PoolRow {
   readonly generation: number;
   readonly audience: string;
   readonly spec: BackendPoolSpec;
+  /** Members that have left it and may end what they have begun, in the order of their addresses. */
+  readonly leaving: readonly { readonly address: string; readonly port: number }[];
   /** Names of secrets, where references of `tls` work. */
   readonly caSecret: string | undefined;
   readonly clientSecret: string | undefined;

@@ -1,6 +1,5 @@
 import type { FieldError } from '../lib/errors.ts';
-import { canonicalIp } from '../lib/ip.ts';
-import { type BackendPoolSpec, backendPoolDefaults, type HealthCheck, type Member } from './backend-pool.ts';
+import { type BackendPoolSpec, backendPoolDefaults, type HealthCheck, memberKey } from './backend-pool.ts';
 import { duplicates } from './duplicates.ts';
 import { formats } from './formats.ts';
 import { pointerTo } from './ref.ts';
@@ -18,11 +17,6 @@ export function checkBackendPool(spec: BackendPoolSpec): readonly FieldError[] {
       ? [{ pointer: '/spec/protocol', message: 'must not be auto without `tls`: the TLS handshake is what chooses' }]
       : []),
   ];
-}
-
-function memberKey({ address, port }: Member): string {
-  const ip = canonicalIp(address) ?? address.toLowerCase();
-  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
 }
 
 function checkHash(spec: BackendPoolSpec): readonly FieldError[] {

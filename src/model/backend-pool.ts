@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { canonicalIp } from '../lib/ip.ts';
 import { type Reference, resolveRef } from './ref.ts';
 import { Closed, Duration, durationMs, type Immutable, maxUint32, Port, Ref, Text } from './schema.ts';
 
@@ -10,6 +11,7 @@ export const backendPoolDefaults = {
   priority: 0,
   algorithm: 'roundRobin',
   connectTimeout: '5s',
+  drainTimeout: '60s',
   protocol: 'http1',
   check: { path: '/', interval: '5s', timeout: '3s', rise: 2, fall: 3, expect: '200-299' },
   outlier: { consecutive5xx: 5, interval: '10s', baseEjection: '30s', maxEjectionPercent: 50 },
@@ -37,7 +39,12 @@ const memberSchema = Closed({
       description: 'Members of the lowest number are used first, others when too few of those are up.',
     }),
   ),
-  enabled: Type.Optional(Type.Boolean({ default: true, description: 'false: kept, but gets no traffic.' })),
+  enabled: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'false: kept, but gets no traffic; it leaves as a removed member does.',
+    }),
+  ),
   drain: Type.Optional(
     Type.Boolean({ default: false, description: 'true: gets nothing new; open requests and connections may end.' }),
   ),
@@ -214,6 +221,15 @@ export const backendPoolSchema = Closed(
         description: 'Limit for opening a connection to a member, TLS included.',
       }),
     ),
+    drainTimeout: Type.Optional(
+      Duration({
+        min: '0s',
+        max: '24h',
+        default: backendPoolDefaults.drainTimeout,
+        description:
+          'How long a member that is removed or disabled stays with the proxies as draining: nothing new goes to it, what is open may end. 0s: it is taken away at once. Nothing that is open is cut in either case.',
+      }),
+    ),
     slowStart: Type.Optional(
       Duration({
         min: '1s',
@@ -269,10 +285,24 @@ export function effectiveMember(member: Member): EffectiveMember {
   };
 }
 
+/** What makes a member the same one, however its address is written: `10.0.0.5:80`, `[2001:db8::1]:80`. */
+export function memberKey({ address, port }: { readonly address: string; readonly port: number }): string {
+  const host = canonicalIp(address) ?? address.toLowerCase();
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Whether the proxies know the member as one of the pool's own. */
+export function isServing(member: Member): boolean {
+  const { enabled, weight } = effectiveMember(member);
+  return enabled && weight > 0;
+}
+
 export interface EffectiveBackendPool {
   readonly algorithm: NonNullable<BackendPoolSpec['algorithm']>;
   readonly protocol: NonNullable<BackendPoolSpec['protocol']>;
   readonly connectTimeoutMs: number;
+  /** 0: a member that leaves is taken away at once. */
+  readonly drainTimeoutMs: number;
   /** Absent: a new member gets its full share at once. */
   readonly slowStartMs: number | undefined;
 }
@@ -283,6 +313,7 @@ export function effectiveBackendPool(spec: BackendPoolSpec): EffectiveBackendPoo
     algorithm: spec.algorithm ?? backendPoolDefaults.algorithm,
     protocol: spec.protocol ?? backendPoolDefaults.protocol,
     connectTimeoutMs: durationMs(spec.connectTimeout ?? backendPoolDefaults.connectTimeout),
+    drainTimeoutMs: durationMs(spec.drainTimeout ?? backendPoolDefaults.drainTimeout),
     slowStartMs: spec.slowStart === undefined ? undefined : durationMs(spec.slowStart),
   };
 }

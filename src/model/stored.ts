@@ -9,6 +9,7 @@ export const storePrefixes = {
   spec: 'spec/',
   history: 'history/',
   pin: 'plan/pin/',
+  drain: 'plan/drain/',
   rejection: 'observed/rejection/',
   node: 'observed/node/',
   transitions: 'status/',

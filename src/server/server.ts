@@ -8,6 +8,7 @@ import { joinHostPort, splitHostPort } from '../config/index.ts';
 import {
   type Adoption,
   createChanges,
+  createDrainer,
   createMirror,
   createSearcher,
   createTransitionWriter,
@@ -124,6 +125,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       log: log.child({ room: 'control' }),
     });
     const searcher = createSearcher({ mirror, store, newId, log: log.child({ room: 'control' }) });
+    const drainer = createDrainer({ mirror, store, now, newId, log: log.child({ room: 'control' }) });
     const returning = [...mirror.records.nodes.values()].filter(({ connected }) => connected);
     deliveries.expect(
       returning.map(({ nodeId }) => nodeId),
@@ -160,10 +162,12 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       }
       transitions.touch(adoption.touched);
       searcher.nudge();
+      drainer.nudge();
     };
     for (const adoption of early) onAdopted(adoption);
     transitions.touchAll();
-    const stopWriting = () => Promise.all([transitions.close(), searcher.close(), nodes.close(), refusals.close()]);
+    const stopWriting = () =>
+      Promise.all([transitions.close(), searcher.close(), drainer.close(), nodes.close(), refusals.close()]);
     closers.push(stopWriting);
 
     const xdsListen = listenOn(config.xdsListen);

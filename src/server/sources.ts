@@ -1,6 +1,6 @@
 import { type Mirror, pinOf, type World } from '../control/index.ts';
 import { pathOf } from '../graph/index.ts';
-import { type Kind, type ObjectKey, objectKey, parseObjectKey } from '../model/index.ts';
+import { type Kind, memberKey, type ObjectKey, objectKey, parseObjectKey } from '../model/index.ts';
 import { type HeldBack, mergeEvidence, type StatusSources } from '../status/index.ts';
 import { parseResourceKey } from '../translate/index.ts';
 import type { Deliveries } from './deliveries.ts';
@@ -33,6 +33,11 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
     deliveries: (key) =>
       translation.resourcesOf(kernel, key).map((resource) => deliveries.of(parseResourceKey(resource), key)),
     held,
+    draining: (key) => {
+      const until = new Map(records.drains.get(key)?.members.map((member) => [memberKey(member), member.until]));
+      const members = kernel.get(graph.drains, key)?.members ?? [];
+      return members.map(({ address, port }) => ({ address, port, until: until.get(memberKey({ address, port })) }));
+    },
     transitions: (key, uid) => records.transitionsOf(key, uid),
     referrers: (key) => [...kernel.members(graph.referrers, key)].sort(),
     node(name) {

@@ -3,6 +3,7 @@ import type { Verdicts } from '../graph/index.ts';
 import type { CertificateSpec, Condition, FairwayObject, ObjectKey } from '../model/index.ts';
 import { inspectOnce } from './certificate.ts';
 import { type ConditionDraft, stamp } from './conditions.ts';
+import { type DrainingMember, memberStatus } from './members.ts';
 import { type Delivery, type HeldBack, type ProgrammedInput, programmed, type Realization } from './programmed.ts';
 import type { NodeRecord, Transition } from './records.ts';
 
@@ -17,6 +18,8 @@ export interface StatusSources {
   held(key: ObjectKey, object: { readonly uid: string; readonly generation: number }): HeldBack | undefined;
   /** Of the object with that uid. */
   transitions(key: ObjectKey, uid: string): readonly Transition[];
+  /** Members that have left a pool and may end what they have begun. */
+  draining(key: ObjectKey): readonly DrainingMember[];
   referrers(key: ObjectKey): readonly ObjectKey[];
   node(name: string): NodeStatus | undefined;
   /** Whether a Fleet of that name exists. */
@@ -99,7 +102,9 @@ export function draftsOf(
       const attachments = verdicts?.attachments;
       const fields = {
         realization,
-        ...(object.kind === 'BackendPool' ? { usedBy: usedBy(key, sources) } : {}),
+        ...(object.kind === 'BackendPool'
+          ? { members: memberStatus(object.spec, sources.draining(key)), usedBy: usedBy(key, sources) }
+          : {}),
         ...(attachments === undefined ? {} : { attachments }),
       };
       return { drafts: [...fromGraph, condition], fields };

@@ -52,12 +52,10 @@ test('any address survives being written and read', () => {
     fc.bigInt({ min: 0n, max: 2n ** 32n - 1n }).map((value) => ({ family: 4 as const, value })),
     fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }).map((value) => ({ family: 6 as const, value })),
     // Addresses with runs of zeros.
-    fc
-      .array(fc.constantFrom(0n, 0n, 1n, 0xffffn), { minLength: 8, maxLength: 8 })
-      .map((groups) => ({
-        family: 6 as const,
-        value: groups.reduce<bigint>((value, group) => (value << 16n) | group, 0n),
-      })),
+    fc.array(fc.constantFrom(0n, 0n, 1n, 0xffffn), { minLength: 8, maxLength: 8 }).map((groups) => ({
+      family: 6 as const,
+      value: groups.reduce<bigint>((value, group) => (value << 16n) | group, 0n),
+    })),
   );
   fc.assert(
     fc.property(ip, (address) => {

@@ -96,6 +96,7 @@ describe('malformed BackendPool', () => {
       { '/outlierDetection/maxEjectionPercent': 101 },
       [['/outlierDetection/maxEjectionPercent', /from 0 to 100/]],
     ],
+    ['a drain time beyond a day', { '/drainTimeout': '25h' }, [['/drainTimeout', /from 0s to 24h, not 25h/]]],
     ['no connect timeout', { '/connectTimeout': '0s' }, [['/connectTimeout', /from 1ms to 5m, not 0s/]]],
     ['TLS without CA', { '/tls/ca': undefined }, [['/tls/ca', /is required/]]],
     [

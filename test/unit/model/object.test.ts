@@ -144,6 +144,7 @@ describe('values that hold where a field is left out', () => {
         algorithm: 'roundRobin',
         protocol: 'http1',
         connectTimeoutMs: 5000,
+        drainTimeoutMs: 60_000,
         slowStartMs: undefined,
       },
     ],

@@ -34,6 +34,7 @@ export const samples = {
     outlierDetection: { consecutive5xx: 5, interval: '10s', baseEjection: '30s', maxEjectionPercent: 50 },
     limits: { maxConnections: 10_000, maxPending: 1000, maxRequests: 4_294_967_295, perMember: 1000 },
     connectTimeout: '5s',
+    drainTimeout: '60s',
     tls: { sni: 'shop.internal', ca: 'internal-ca', certificate: 'infra/client-cert' },
     protocol: 'auto',
     allowedScopes: ['team-a', 'team-b'],

@@ -21,6 +21,7 @@ function sources(rest: Partial<StatusSources> = {}): StatusSources {
     deliveries: () => [],
     held: () => undefined,
     transitions: () => [],
+    draining: () => [],
     referrers: () => [],
     node: () => undefined,
     fleetExists: () => true,
