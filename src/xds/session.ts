@@ -20,7 +20,7 @@ import type { DeltaRequest, Frame } from './wire.ts';
 
 /** Why a stream has to end. The reason is for logs, metrics and tests, the words for the client. */
 export interface StreamError {
-  readonly reason: 'malformed' | 'node-missing' | 'type-missing' | 'overloaded';
+  readonly reason: 'malformed' | 'node-missing' | 'type-missing' | 'too-many-names' | 'overloaded';
   readonly words: string;
 }
 
@@ -30,6 +30,8 @@ const clusterRequestMs = 1_000;
 const fillMs = 5_000;
 /** Clusters whose answer is due are pushed again this often; then only an operator can help. */
 const maxPushesAgain = 3;
+/** Names that a stream may ask for: ten times what a large Envoy does. All are kept, those that do not exist, too. */
+const maxNames = 1_000_000;
 /** Names that one step of a comparison marks: a millisecond's worth. */
 const marksPerStep = 4_096;
 const never = Number.POSITIVE_INFINITY;
@@ -72,6 +74,9 @@ export class Session {
     }
     if (request.typeUrl === '') return { reason: 'type-missing', words: 'a request on ADS must have a type_url' };
     const known = stream.state(request.typeUrl);
+    if (namesAfter(stream, known, request) > maxNames) {
+      return { reason: 'too-many-names', words: `a stream may ask for ${maxNames} names at most` };
+    }
     const state = known ?? stream.begin(request.typeUrl);
     if (state === undefined) return undefined;
     // Rule 4: in the first request of a type a nonce is one of an earlier stream.
@@ -289,4 +294,10 @@ export class Session {
     if (this.stream.node !== undefined) this.stream.emit({ kind: 'closed' }, now);
     this.stream.end();
   }
+}
+
+/** How many names the stream asks for, at most, once it has taken the request. */
+function namesAfter(stream: Stream, state: TypeState | undefined, request: DeltaRequest | SotwRequest): number {
+  if (!('names' in request)) return stream.namesAsked + request.subscribe.length;
+  return stream.namesAsked - (state?.subscription.names.size ?? 0) + request.names.length;
 }

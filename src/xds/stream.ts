@@ -123,6 +123,11 @@ export class Stream implements StreamView {
     return this.#states.get(type);
   }
 
+  /** Names that the client asks for now, of all types. */
+  get namesAsked(): number {
+    return this.#ordered.reduce((sum, { subscription }) => sum + subscription.names.size, 0);
+  }
+
   /** Makes the state of a type; undefined when the stream has asked for too many types. */
   begin(type: TypeUrl): TypeState | undefined {
     if (!isKnownType(type)) {

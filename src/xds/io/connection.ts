@@ -36,6 +36,7 @@ const codes: Record<StreamError['reason'], Status> = {
   malformed: status.INVALID_ARGUMENT,
   'node-missing': status.INVALID_ARGUMENT,
   'type-missing': status.INVALID_ARGUMENT,
+  'too-many-names': status.INVALID_ARGUMENT,
   overloaded: status.RESOURCE_EXHAUSTED,
 };
 
