@@ -60,7 +60,7 @@ function remember(stream: Stream, state: TypeState, versions: ReadonlyMap<string
     stream.returned = true;
   }
   for (const [text, hash] of versions) {
-    if (!state.wants(text)) continue;
+    if (!state.wants(text) || text === wildcardName) continue;
     const resource = stream.table.get(state.type, text)?.resource;
     const name = resource?.name ?? text;
     if (resource?.hash === hash) {

@@ -7,6 +7,7 @@ import { InvariantError } from '../lib/errors.ts';
 import { type ChangeLog, createChangeLog } from './change-log.ts';
 import { addTo, getOrMake, removeFrom } from './multi-map.ts';
 import { type Commit, type Resource, type TypeUrl, typeUrls } from './resource.ts';
+import { wildcardName } from './subscription.ts';
 import { resourceHead } from './wire.ts';
 
 export interface Entry {
@@ -81,6 +82,7 @@ export function createTable(options: TableOptions = {}): Table {
   let ready = false;
 
   function put(resource: Resource): void {
+    if (resource.name === wildcardName) throw new InvariantError('a resource cannot be called * (rule 6)');
     const byName = getOrMake(entries, resource.type, () => new Map<string, Entry>());
     const before = byName.get(resource.name);
     const unchanged =
