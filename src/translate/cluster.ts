@@ -10,6 +10,7 @@ import { ClusterLoadAssignmentSchema } from '../gen/envoy/config/endpoint/v3/end
 import { HttpProtocolOptionsSchema } from '../gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js';
 import type { PoolRow } from '../graph/index.ts';
 import { type BackendPoolSpec, effectiveBackendPool } from '../model/index.ts';
+import { type Need, typeUrls } from '../xds/index.ts';
 import { circuitBreakers } from './circuit-breakers.ts';
 import { assignmentTimeoutMs, discoveryTimeoutMs, overAds } from './config-source.ts';
 import { pack } from './encode.ts';
@@ -103,6 +104,17 @@ function explicitHttp(protocolConfig: ExplicitHttp): Any {
       upstreamProtocolOptions: { case: 'explicitHttpConfig', value: { protocolConfig } },
     }),
   );
+}
+
+/** What the proxies fetch for the cluster: its assignment, and the secrets of its TLS. */
+export function clusterNeeds(name: string, pool: PoolRow): Need[] {
+  const discovery = discoveryOf(pool);
+  if (discovery === 'none') return [];
+  const secrets = pool.spec.tls === undefined ? [] : [pool.caSecret, pool.clientSecret];
+  return [
+    ...(discovery === 'eds' ? [{ type: typeUrls.endpoint, name }] : []),
+    ...secrets.flatMap((secret) => (secret === undefined ? [] : [{ type: typeUrls.secret, name: secret }])),
+  ];
 }
 
 /** What comes on top of the wait that is due: sending, and the proxy's own work. */

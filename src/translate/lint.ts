@@ -39,7 +39,11 @@ export function lint(resources: Iterable<Resource>): LintProblem[] {
   for (const resource of all) {
     const { type, name } = resource;
     const report = (problem: string): void => void problems.push({ type, name, problem });
+    const needs = new Set(resource.needs.map((need) => `${need.type} ${need.name}`));
     for (const use of usesOf(resource)) {
+      // Without the need it may be sent too early, and what it names be removed too early.
+      if (!needs.has(`${use.type} ${use.name}`))
+        report(`names the ${nouns[use.type]} ${use.name} and does not need it`);
       if (!present.has(`${use.type} ${use.name}`))
         report(`names the ${nouns[use.type]} ${use.name}, which is not there`);
     }

@@ -13,7 +13,7 @@ import { downstreamTlsSocket } from './downstream-tls.ts';
 import { pack } from './encode.ts';
 import { allowAll } from './filter-chain-matcher.ts';
 import { httpConnectionManager } from './http-connection-manager.ts';
-import { networkPolicyName } from './names.ts';
+import { httpPolicyName, networkPolicyName } from './names.ts';
 import { networkPolicySlot } from './policy-slot.ts';
 import { tcpProxy, tcpShares } from './tcp-proxy.ts';
 
@@ -36,10 +36,18 @@ export function listener(name: string, row: ListenerRow): Listener {
   });
 }
 
-/** Clusters that must be there before the listener: those of TCP chains, since others are named by route tables. */
+/** What must be there before the listener, and is kept for its connections until they have drained after it. */
 export function listenerNeeds(row: ListenerRow): Need[] {
-  const clusters = row.chains.flatMap((chain) => (chain.kind === 'tcp' ? tcpShares(chain.target) : []));
-  return clusters.map(({ name }) => ({ type: typeUrls.cluster, name }));
+  const needs = row.chains.flatMap((chain): Need[] => {
+    if (chain.kind === 'tcp') {
+      const clusters = tcpShares(chain.target).map(({ name }) => ({ type: typeUrls.cluster, name }));
+      return [...clusters, { type: typeUrls.extension, name: networkPolicyName(row.service) }];
+    }
+    const secrets = (chain.tls?.secrets ?? []).map((name) => ({ type: typeUrls.secret, name }));
+    const policy = { type: typeUrls.extension, name: httpPolicyName(row.service) };
+    return [...secrets, policy, { type: typeUrls.route, name: tableName(chain.table) }];
+  });
+  return [...new Map(needs.map((need) => [`${need.type} ${need.name}`, need])).values()];
 }
 
 function bindTo({ address, port }: ListenerRow) {

@@ -17,7 +17,7 @@ import { contentHash } from '../lib/hash.ts';
 import { fleetDrainTimeoutMs, type ObjectKey, objectKey } from '../model/index.ts';
 import type { Derived, Index, Kernel, Read, World } from '../view/index.ts';
 import { type Part, type Resource, typeUrls } from '../xds/index.ts';
-import { cluster, emptyCluster, warmupMs } from './cluster.ts';
+import { cluster, clusterNeeds, emptyCluster, warmupMs } from './cluster.ts';
 import { createEncoder, type Encoder, encode, type RawPatch, sameList, sameResource } from './encode.ts';
 import { discoveryOf, encodeAssignment } from './endpoint.ts';
 import { listener, listenerNeeds } from './listener.ts';
@@ -150,7 +150,13 @@ function declareClusters(
       const row = poolOf(read, graph, name);
       if (row === undefined) return undefined;
       const warmup = warmupMs(row);
-      const outline = { type, name, audience: row.audience, ...(warmup === undefined ? {} : { warmupMs: warmup }) };
+      const outline = {
+        type,
+        name,
+        audience: row.audience,
+        needs: clusterNeeds(name, row),
+        ...(warmup === undefined ? {} : { warmupMs: warmup }),
+      };
       return encoder.plain(outline, { unit: row.pool, generation: row.generation }, ClusterSchema, cluster(name, row));
     },
     same,
