@@ -18,7 +18,7 @@ import {
 } from '../control/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
-import { kindNames } from '../model/index.ts';
+import { fleetDrainTimeoutMs, kindNames } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
 import { createMemoryStore, openSqliteStore, type Store } from '../store/index.ts';
@@ -107,7 +107,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     closers.push(() => mirror.close());
 
     const convictions = [...mirror.records.rejections.values()].flatMap(({ record }) => convictionsOf(record));
-    const hub = createHub({ random: Math.random, identifier: `fairway/${replica}`, convictions });
+    // A proxy whose fleet is gone drains for as long as one that was told nothing.
+    const drainMs = fleetDrainTimeoutMs({});
+    const hub = createHub({ random: Math.random, identifier: `fairway/${replica}`, convictions, drainMs });
     const deliveries = createDeliveries(hub, nodeName);
     const commits = createCommits(hub.table);
     const sources = createStatusSources(mirror, deliveries);
