@@ -16,7 +16,8 @@ export function contentOf(state: TypeState, puts: Map<string, Resource>, removal
     if (form.needs === undefined) throw new InvariantError(`${name} was acknowledged but is not known`);
     content.set(name, form);
   }
-  for (const [name, { form }] of state.flying) {
+  for (const [name, flight] of state.flying) {
+    const form = flight.puts.get(name);
     if (form === undefined) content.delete(name);
     else content.set(name, form);
   }
@@ -26,6 +27,6 @@ export function contentOf(state: TypeState, puts: Map<string, Resource>, removal
     if (state.held.get(name)?.hash !== resource.hash) puts.set(name, resource);
   }
   for (const name of state.held.keys()) if (!content.has(name)) removals.add(name);
-  for (const [name, { form }] of state.flying) if (form === undefined && !content.has(name)) removals.add(name);
+  for (const [name, flight] of state.flying) if (!flight.puts.has(name) && !content.has(name)) removals.add(name);
   return content.values();
 }

@@ -10,6 +10,7 @@
  */
 import { type AdmissionOptions, createAdmission, defaultAdmission } from './admission.ts';
 import { blameFor } from './answers.ts';
+import { createBatches } from './batches.ts';
 import { canaryOf } from './canary.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
@@ -133,9 +134,11 @@ export function createHub(options: HubOptions): Hub {
   /** Time as of the last call of `next`. */
   let lastNow = 0;
 
+  const batches = createBatches();
   const host: SessionHost = {
     table,
     forms,
+    batches,
     options: sessionOptions,
     get markedRevision() {
       return marked;
@@ -367,6 +370,10 @@ export function createHub(options: HubOptions): Hub {
         deadline: Number.POSITIVE_INFINITY,
         joinedAt: 0,
         receive(bytes, at) {
+          if (session.takePlainAck(bytes, at)) {
+            queue(member);
+            return undefined;
+          }
           const request = protocol === 'delta' ? decodeDeltaRequest(bytes) : decodeSotwRequest(bytes);
           if (!request.ok) return { reason: 'malformed', words: `reading a request: ${request.error}` };
           const tried = mayGiveUp(request.value) ? triedBy(session.stream) : [];
@@ -415,20 +422,16 @@ export function createHub(options: HubOptions): Hub {
         ready.delete(member);
         const { session } = member;
         const frame = session.next(now);
-        if (frame !== undefined) {
-          // To the end of the queue: everyone gets a frame before anyone gets a second one.
-          ready.add(member);
-          schedule(member);
-          return { kind: 'frame', stream: member, frame };
-        }
-        if (session.unfinished) ready.add(member);
+        // To the end of the queue: everyone gets a frame before anyone gets a second one.
+        if (session.unfinished || (frame !== undefined && !session.stream.quiet)) ready.add(member);
         else {
           session.rest(now);
           if (session.idle) admission.leave(member);
         }
         schedule(member);
-        return { kind: 'more' };
+        return frame === undefined ? { kind: 'more' } : { kind: 'frame', stream: member, frame };
       }
+      batches.forget();
       return undefined;
     },
     nextDeadline() {

@@ -21,7 +21,7 @@ export function judge(stream: Stream, state: TypeState, name: string, now: numbe
 function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, now: number): Decision {
   const { resource } = entry;
   const flight = state.flying.get(name);
-  const expected = flight === undefined ? state.held.get(name) : flight.form;
+  const expected = flight === undefined ? state.held.get(name) : flight.puts.get(name);
   if (expected?.hash === resource.hash) {
     if (flight === undefined && expected !== resource) {
       // The same content, but with what it needs and was made from as they are known now.

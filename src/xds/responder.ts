@@ -22,10 +22,12 @@ const framingBytes = 8;
 const never = Number.POSITIVE_INFINITY;
 
 /** What a response changes. */
-interface Batch {
-  readonly puts: Map<string, Entry>;
-  readonly removals: string[];
+interface Changes {
+  readonly puts: readonly Entry[];
+  readonly removals: readonly string[];
 }
+
+const noRemovals: readonly string[] = [];
 
 /** The next response of a type, or undefined when there is none to send now. */
 export function respond(stream: Stream, state: TypeState, now: number): Frame | undefined {
@@ -39,20 +41,20 @@ export function respond(stream: Stream, state: TypeState, now: number): Frame | 
   const whole = stream.protocol === 'sotw' && state.traits.fullSet;
   // Without versions there is no telling what the client holds, and it may be newer than the table (rule 34).
   if (stream.trust !== 'complete' && stream.protocol === 'sotw' && state.returned) return undefined;
-  const batch = whole ? collectWhole(stream, state, now) : collect(stream, state, now);
-  if (batch === undefined) return undefined;
-  if (batch.puts.size === 0 && batch.removals.length === 0) {
+  const changes = whole ? collectWhole(stream, state, now) : collect(stream, state, now);
+  if (changes === undefined) return undefined;
+  if (changes.puts.length === 0 && changes.removals.length === 0) {
     const owes = state.owesAnswer && stream.trust === 'complete';
     if (!owes || state.dirty.size > 0 || state.waiting.size > 0) return undefined;
   }
-  return send(stream, state, batch, whole, now);
+  return send(stream, state, changes, whole, now);
 }
 
 /** As much as goes into one response. */
-function collect(stream: Stream, state: TypeState, now: number): Batch {
+function collect(stream: Stream, state: TypeState, now: number): Changes {
   const { maxFrameBytes } = stream.host.options;
-  const puts = new Map<string, Entry>();
-  const removals: string[] = [];
+  const puts: Entry[] = [];
+  let removals: string[] | undefined;
   let sizeBytes = 0;
   let judged = 0;
   for (const name of state.dirty) {
@@ -71,27 +73,28 @@ function collect(stream: Stream, state: TypeState, now: number): Batch {
       continue;
     }
     const alone = decision !== 'remove' && (state.traits.single || stream.goesAlone(state, decision.resource));
-    const empty = puts.size === 0 && removals.length === 0;
+    const empty = puts.length === 0 && removals === undefined;
     if (alone && !empty) {
       if (state.traits.single) break;
       continue;
     }
     sizeBytes += framingBytes + (decision === 'remove' ? name.length : decision.resource.bytes.byteLength);
     if (!empty && sizeBytes > maxFrameBytes) break;
-    if (decision === 'remove') removals.push(name);
-    else puts.set(name, decision);
+    if (decision !== 'remove') puts.push(decision);
+    else if (removals === undefined) removals = [name];
+    else removals.push(name);
     if (alone) break;
   }
-  return { puts, removals };
+  return { puts, removals: removals ?? noRemovals };
 }
 
 /**
  * All changes at once: a full set of half of them would take the other half away. Judging may take several calls, so
  * what was judged is kept. Suspects go alone, beside what is known to be good; undefined: not to be sent yet.
  */
-function collectWhole(stream: Stream, state: TypeState, now: number): Batch | undefined {
+function collectWhole(stream: Stream, state: TypeState, now: number): Changes | undefined {
   let judged = 0;
-  let suspect: readonly [name: string, entry: Entry] | undefined;
+  let suspect: Entry | undefined;
   for (const name of state.dirty) {
     judged += 1;
     if (judged > maxJudged) {
@@ -101,7 +104,7 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Batch | un
     const decision = judge(stream, state, name, now);
     state.prepared.delete(name);
     if (decision === 'leave') state.leave(name);
-    else if (typeof decision === 'object' && stream.goesAlone(state, decision.resource)) suspect ??= [name, decision];
+    else if (typeof decision === 'object' && stream.goesAlone(state, decision.resource)) suspect ??= decision;
     else {
       state.dirty.delete(name);
       if (decision === 'wait') continue;
@@ -111,62 +114,71 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Batch | un
   }
   // What an earlier stream brought the client is not known: left out of the first set, it would be taken away.
   if (state.sentRevision === 0 && state.waitsToPut) return undefined;
-  const batch: Batch = { puts: new Map(), removals: [] };
+  const puts: Entry[] = [];
+  const removals: string[] = [];
   for (const [name, decision] of state.prepared) {
-    if (decision === 'remove') batch.removals.push(name);
-    else batch.puts.set(name, decision);
+    if (decision === 'remove') removals.push(name);
+    else puts.push(decision);
   }
-  if (state.prepared.size > 0 || suspect === undefined) return batch;
-  if (state.inWindow > 0) return undefined;
-  batch.puts.set(...suspect);
-  return batch;
+  if (state.prepared.size > 0 || suspect === undefined) return { puts, removals };
+  return state.inWindow > 0 ? undefined : { puts: [suspect], removals };
 }
 
-function send(stream: Stream, state: TypeState, { puts, removals }: Batch, whole: boolean, now: number): Frame {
-  const { revision } = stream.table;
+function send(stream: Stream, state: TypeState, { puts, removals }: Changes, whole: boolean, now: number): Frame {
   const nonce = stream.nextNonce();
   if (state.type === typeUrls.listener) linger(stream, state, puts, removals, nonce);
   if (state.type === typeUrls.cluster) follow(stream, state, puts);
-  const forms = new Map<string, Resource>();
-  const chunks: Uint8Array[] = [];
-  for (const [name, { resource, head }] of puts) {
-    forms.set(name, resource);
-    state.leave(name);
+  for (const { resource } of puts) {
+    state.leave(resource.name);
     // A refusal counts as long as the table has what was refused, whatever is sent in its place.
-    const refused = state.refused.get(name);
-    if (refused !== undefined && visible(stream, state.type, name)?.resource.hash !== refused.hash) {
-      state.refused.delete(name);
+    const refused = state.refused.get(resource.name);
+    if (refused !== undefined && visible(stream, state.type, resource.name)?.resource.hash !== refused.hash) {
+      state.refused.delete(resource.name);
     }
-    if (stream.protocol === 'delta') chunks.push(head, resource.bytes);
-    else if (!whole) chunks.push(anyField(resource.bytes));
   }
-  const gone = new Set(removals);
   for (const name of removals) {
     state.leave(name);
     state.refused.delete(name);
     state.suspects.delete(name);
   }
-  if (whole) {
-    const content = contentOf(state, forms, gone);
-    for (const { bytes } of content) chunks.push(anyField(bytes));
-  }
-  for (const [name, form] of forms) state.flying.set(name, { form, nonce });
-  for (const name of gone) state.flying.set(name, { form: undefined, nonce });
+  const { forms, gone, chunks } = contentsOf(stream, state, puts, removals, whole);
+  const { revision } = stream.table;
   state.owesAnswer = false;
   state.sentRevision = revision;
-  state.unanswered.push({ nonce, sentAt: now, revision, puts: forms, removals: [...gone], overdue: false });
+  state.fly({ nonce, sentAt: now, revision, puts: forms, removals: gone, overdue: false });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
-  const removed = stream.protocol === 'delta' ? removals : [];
+  const removed = stream.protocol === 'delta' ? removals : noRemovals;
   return frameResponse(stream.host.responseHead(stream.protocol, state.type), { nonce, removed }, chunks);
 }
 
+interface Contents {
+  readonly forms: ReadonlyMap<string, Resource>;
+  readonly gone: readonly string[];
+  readonly chunks: readonly Uint8Array[];
+}
+
+/** What the response stands for once it is accepted, and the bytes of its resources. */
+function contentsOf(
+  stream: Stream,
+  state: TypeState,
+  puts: readonly Entry[],
+  removals: readonly string[],
+  whole: boolean,
+): Contents {
+  if (stream.protocol === 'delta') return { ...stream.host.batches.of(state.type, puts), gone: removals };
+  const forms = new Map(puts.map(({ resource }) => [resource.name, resource]));
+  const gone = new Set(removals);
+  const content = whole ? contentOf(state, forms, gone) : forms.values();
+  return { forms, gone: [...gone], chunks: [...content].map(({ bytes }) => anyField(bytes)) };
+}
+
 /** Rule 35: a changed cluster warms until it gets its assignment, and Envoy does not ask again. */
-function follow(stream: Stream, clusters: TypeState, puts: ReadonlyMap<string, Entry>): void {
+function follow(stream: Stream, clusters: TypeState, puts: readonly Entry[]): void {
   const assignments = stream.state(typeUrls.endpoint);
-  for (const [name, entry] of puts) {
+  for (const entry of puts) {
     for (const need of entry.resource.needs) stream.used.get(need.type)?.add(need.name);
-    const changed = clusters.expected(name)?.hash !== entry.resource.hash || clusters.pushesAgain > 0;
+    const changed = clusters.expected(entry.resource.name)?.hash !== entry.resource.hash || clusters.pushesAgain > 0;
     for (const assignment of stream.table.assignmentsOf(entry)) {
       stream.used.get(typeUrls.endpoint)?.add(assignment);
       if (changed && assignments?.wants(assignment)) assignments.mark(assignment, true);
@@ -178,7 +190,7 @@ function follow(stream: Stream, clusters: TypeState, puts: ReadonlyMap<string, E
 function linger(
   stream: Stream,
   state: TypeState,
-  puts: ReadonlyMap<string, Entry>,
+  puts: readonly Entry[],
   removals: readonly string[],
   nonce: string,
 ): void {
@@ -189,7 +201,7 @@ function linger(
     if (before === undefined) return;
     for (const key of lostNeeds(stream, before, after)) needs.add(key);
   };
-  for (const [name, { resource }] of puts) add(name, resource);
+  for (const { resource } of puts) add(resource.name, resource);
   for (const name of removals) add(name, undefined);
   if (needs.size > 0) stream.lingering.push({ nonce, until: never, needs });
 }

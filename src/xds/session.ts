@@ -11,6 +11,7 @@
 import { takeAnswer } from './answers.ts';
 import { askDelta, askSotw } from './asks.ts';
 import { visible } from './needs.ts';
+import { isPlainAck } from './plain-ack.ts';
 import { type TypeUrl, typeUrls } from './resource.ts';
 import { abandon, respond } from './responder.ts';
 import type { SotwRequest } from './sotw-wire.ts';
@@ -87,6 +88,21 @@ export class Session {
     if (first) this.#watchClusterRequest(state, now);
     stream.wake();
     return undefined;
+  }
+
+  /** Takes a request that is an ACK and nothing else. False when it is not: then it is to be decoded. */
+  takePlainAck(bytes: Uint8Array, now: number): boolean {
+    const { stream } = this;
+    if (stream.protocol !== 'delta') return false;
+    for (const state of stream.states) {
+      const [response] = state.unanswered;
+      if (response === undefined || state.ackHead === undefined) continue;
+      if (!isPlainAck(bytes, state.ackHead, response.nonce)) continue;
+      takeAnswer(stream, state, { nonce: response.nonce, error: undefined }, now);
+      stream.wake();
+      return true;
+    }
+    return false;
   }
 
   /** Rule 33: a client that came back with assignments should ask for clusters, too. In SotW all are sent anyway. */
@@ -201,7 +217,7 @@ export class Session {
     if (filled) stream.emit({ kind: 'filled', revision: this.#rested }, now);
     if (!stream.answered) return;
     stream.answered = false;
-    stream.emit({ kind: 'acked', revision: this.#rested, sentAt: stream.answeredSentAt }, now);
+    stream.emitAcked(this.#rested, now);
   }
 
   /** Whether an idle stream has all it will ask for: between two types it may rest a moment, too. */

@@ -2,6 +2,7 @@
  * What a stream is made of: who is at the other end, what it may see, and its state of each type. The session
  * drives it; answering and sending (answers.ts, responder.ts) work on it.
  */
+import type { Batches } from './batches.ts';
 import type { Forms, Version } from './forms.ts';
 import { type Linger, type StreamView, visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
@@ -32,6 +33,7 @@ export interface SessionHost {
   readonly options: SessionOptions;
   /** Changes up to this revision have been marked on all streams. */
   readonly markedRevision: number;
+  readonly batches: Batches;
   /** What responses of the type have in common now. */
   responseHead(protocol: Protocol, type: TypeUrl): Uint8Array;
   joined(stream: Stream, node: NodeInfo): void;
@@ -158,6 +160,12 @@ export class Stream implements StreamView {
     for (const state of this.#ordered) if (state.waiting.size > 0) state.recheck = true;
   }
 
+  /** Nothing is to be sent, as far as is known without a closer look. */
+  get quiet(): boolean {
+    for (const state of this.#ordered) if (state.busy || state.recheck) return false;
+    return true;
+  }
+
   /** Rule 4: unique in this stream, and not equal to one of another stream either. */
   nextNonce(): string {
     const nonce = `${this.#nonceTag}${this.#sent.toString(36)}`;
@@ -216,6 +224,11 @@ export class Stream implements StreamView {
   ): void {
     this.stalled = true;
     this.emit({ kind: 'stalled', reason, type, names: names.slice(0, maxStalledNames), missing }, now);
+  }
+
+  emitAcked(revision: number, at: number): void {
+    const nodeId = this.node?.id ?? '';
+    this.host.emit({ kind: 'acked', streamId: this.id, nodeId, revision, sentAt: this.answeredSentAt, at });
   }
 
   emit(event: OfThisStream<Progress>, at: number): void {

@@ -81,10 +81,12 @@ export function createTable(options: TableOptions = {}): Table {
   let revision = 0;
   let ready = false;
 
-  function put(resource: Resource): void {
-    if (resource.name === wildcardName) throw new InvariantError('a resource cannot be called * (rule 6)');
-    const byName = getOrMake(entries, resource.type, () => new Map<string, Entry>());
-    const before = byName.get(resource.name);
+  function put(given: Resource): void {
+    if (given.name === wildcardName) throw new InvariantError('a resource cannot be called * (rule 6)');
+    const byName = getOrMake(entries, given.type, () => new Map<string, Entry>());
+    const before = byName.get(given.name);
+    // The string that the streams have: a thousand comparisons of one string with itself cost next to nothing.
+    const resource = before === undefined ? given : { ...given, name: before.resource.name };
     const unchanged =
       before !== undefined && before.resource.hash === resource.hash && before.resource.audience === resource.audience;
     if (before !== undefined) unlink(before);

@@ -4,6 +4,7 @@
  * from the table at the moment of sending.
  */
 import type { Form } from './forms.ts';
+import { ackHeads } from './plain-ack.ts';
 import type { Rejection } from './progress.ts';
 import type { Resource, TypeUrl } from './resource.ts';
 import { createSubscription, type Subscription, wants } from './subscription.ts';
@@ -16,16 +17,11 @@ export interface Response {
   readonly sentAt: number;
   /** Revision of the table when it was made. */
   readonly revision: number;
-  readonly puts: Map<string, Resource>;
+  /** Shared with other streams. */
+  puts: ReadonlyMap<string, Resource>;
   readonly removals: readonly string[];
   /** The answer is past its deadline and that was said. */
   overdue: boolean;
-}
-
-/** The newest form of a name that is on the way; `form` undefined is a removal. */
-export interface Flight {
-  readonly form: Resource | undefined;
-  readonly nonce: string;
 }
 
 /** A refusal by this client. */
@@ -51,10 +47,13 @@ export interface Waiting {
 export class TypeState {
   readonly type: TypeUrl;
   readonly traits: TypeTraits;
+  /** See plain-ack.ts. */
+  readonly ackHead: Uint8Array | undefined;
   readonly subscription: Subscription = createSubscription();
   /** What the client acknowledged, or brought along from an earlier stream. */
   readonly held = new Map<string, Form>();
-  readonly flying = new Map<string, Flight>();
+  /** The newest response that has the name, of those that are on the way; without a form it is removed there. */
+  readonly flying = new Map<string, Response>();
   /** Names to be looked at. */
   readonly dirty = new Set<string>();
   /** Names to be answered even if the client holds the same (rules 21, 23, 35). */
@@ -82,6 +81,7 @@ export class TypeState {
   constructor(type: TypeUrl) {
     this.type = type;
     this.traits = traitsOf(type);
+    this.ackHead = ackHeads.get(type);
   }
 
   wants(name: string): boolean {
@@ -91,13 +91,23 @@ export class TypeState {
   /** What the client has once it accepted all that is on the way. */
   expected(name: string): Form | undefined {
     const flight = this.flying.get(name);
-    return flight === undefined ? this.held.get(name) : flight.form;
+    return flight === undefined ? this.held.get(name) : flight.puts.get(name);
+  }
+
+  /** Notes that a response is on its way. */
+  fly(response: Response): void {
+    for (const name of response.puts.keys()) this.flying.set(name, response);
+    for (const name of response.removals) this.flying.set(name, response);
+    this.unanswered.push(response);
   }
 
   /** Forms that the client may be using now: held ones and those on the way. */
   *inUse(): Generator<Form> {
     yield* this.held.values();
-    for (const flight of this.flying.values()) if (flight.form !== undefined) yield flight.form;
+    for (const [name, { puts }] of this.flying) {
+      const form = puts.get(name);
+      if (form !== undefined) yield form;
+    }
   }
 
   /** Marks a name as to be looked at; `force`: answer even if unchanged. */
@@ -118,9 +128,10 @@ export class TypeState {
   /** Nothing is to be done about the name for now. */
   leave(name: string): void {
     this.dirty.delete(name);
-    this.forced.delete(name);
-    this.waiting.delete(name);
-    this.prepared.delete(name);
+    // Nearly always empty, and asked a thousand times for each change.
+    if (this.forced.size > 0) this.forced.delete(name);
+    if (this.waiting.size > 0) this.waiting.delete(name);
+    if (this.prepared.size > 0) this.prepared.delete(name);
   }
 
   /** Something is still to be sent, or to be looked at. */
@@ -135,6 +146,7 @@ export class TypeState {
 
   /** A resource waits for what it needs. */
   get waitsToPut(): boolean {
+    if (this.waiting.size === 0) return false;
     for (const { what } of this.waiting.values()) if (what === 'put') return true;
     return false;
   }
@@ -154,12 +166,15 @@ export class TypeState {
 
   /** Takes the response with this nonce out of the unanswered ones. */
   take(nonce: string): Response | undefined {
+    const [first] = this.unanswered;
+    // They are answered in order, as a rule.
+    if (first?.nonce === nonce) return this.unanswered.shift();
     const at = this.unanswered.findIndex((response) => response.nonce === nonce);
     if (at < 0) return undefined;
     const [response] = this.unanswered.splice(at, 1);
     // Answered out of order: what is known of these names now must not be undone by the older answer.
     for (const older of this.unanswered.slice(0, at)) {
-      for (const name of response?.puts.keys() ?? []) older.puts.delete(name);
+      older.puts = new Map([...older.puts].filter(([name]) => response?.puts.has(name) !== true));
     }
     return response;
   }
