@@ -16,8 +16,10 @@ export interface ServerProcess {
   readonly startMs: number;
   /** All that it wrote, to both outputs. */
   output(): string;
-  /** Memory that is in RAM, as the kernel counts it. */
+  /** Memory that is in RAM, as Linux counts it. */
   residentBytes(): number;
+  /** Processor time of all its threads until now, as Linux counts it, in steps of 10 ms. */
+  cpuMs(): number;
   /** Sends SIGTERM and waits for the end, which it makes after `limitMs`. */
   stop(limitMs?: number): Promise<Ended>;
 }
@@ -96,6 +98,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
       startMs: performance.now() - spawned,
       output: () => output,
       residentBytes: () => residentBytes(pid),
+      cpuMs: () => cpuMs(pid),
       stop,
     };
   } catch (error) {
@@ -131,4 +134,12 @@ function residentBytes(pid: number): number {
   const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   if (kib === undefined) throw new Error(`/proc/${pid}/status says nothing about VmRSS`);
   return Number(kib) * 1024;
+}
+
+/** proc(5): fields 14 and 15 are ticks in user and in kernel mode, 100 a second. */
+function cpuMs(pid: number): number {
+  // The name of the program comes in parentheses before them, and may hold spaces.
+  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+  const [user, kernel] = fields.split(' ').slice(11, 13).map(Number);
+  return ((user ?? Number.NaN) + (kernel ?? Number.NaN)) * 10;
 }
