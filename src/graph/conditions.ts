@@ -3,9 +3,9 @@ import type { Collection, Derived, Kernel, Read } from '../view/index.ts';
 import { placeOf } from './attachments.ts';
 import type { EffectiveRows, ObjectTables } from './effective.ts';
 import { forwardOf } from './listeners.ts';
-import { anyAddress, hostKey, pathOf } from './names.ts';
+import { anyAddress, hostKey, pathOf, socketKey } from './names.ts';
 import { type References, resolveCertificate, resolveTarget } from './references.ts';
-import type { Effective, Problem, RuleSet, ServiceFacts, Verdict, Verdicts } from './rows.ts';
+import type { Effective, ListenerRow, Problem, RuleSet, ServiceFacts, Verdict, Verdicts } from './rows.ts';
 import { inlineKeysOf, type RuleSets } from './rule-sets.ts';
 import { sameJson } from './same.ts';
 import { ownerOfSocket, type Services } from './services.ts';
@@ -15,6 +15,7 @@ interface Parts {
   readonly objects: ObjectTables;
   readonly effective: EffectiveRows;
   readonly services: Services;
+  readonly listeners: Derived<ListenerRow>;
   readonly references: References;
   readonly rules: RuleSets;
   readonly hosts: VirtualHosts;
@@ -45,10 +46,11 @@ export function declareVerdicts(kernel: Kernel, parts: Parts): Derived<Verdicts>
 }
 
 /** What most objects have, and share. */
-const fine: Verdicts = all([]);
+const fine: Verdicts = { conditions: [condition('Accepted', []), condition('ResolvedRefs', [])] };
 
 /** `notAccepted` and `unresolved` are the problems; the first gives the reason, all give the message. */
 function all(notAccepted: readonly Problem[], unresolved: readonly Problem[] = []): Verdicts {
+  if (notAccepted.length === 0 && unresolved.length === 0) return fine;
   return { conditions: [condition('Accepted', notAccepted), condition('ResolvedRefs', unresolved)] };
 }
 
@@ -113,13 +115,15 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
       message: `${named}: create a Fleet named ${facts.fleet}, or name another`,
     });
   }
-  problems.push(...socketProblems(read, services, facts));
+  problems.push(...socketProblems(read, parts, facts));
   for (const set of sets) problems.push(...set.detached, ...hostProblems(read, parts, set));
   return all(problems, unresolved);
 }
 
-function socketProblems(read: Read, services: Services, facts: ServiceFacts): Problem[] {
+function socketProblems(read: Read, { services, listeners }: Parts, facts: ServiceFacts): Problem[] {
   return facts.sockets.flatMap(({ address, port }) => {
+    // What is served is its own.
+    if (read(listeners, socketKey(facts.key, address, port)) !== undefined) return [];
     const owner = ownerOfSocket(read, services, facts.fleet, { port, address });
     if (owner === undefined || owner === facts.key) return [];
     const socket = address === anyAddress ? `port ${port} on all addresses` : `port ${port} on ${address}`;

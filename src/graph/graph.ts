@@ -84,7 +84,15 @@ export function declareGraph(kernel: Kernel): Graph {
   const listeners = declareListeners(kernel, effective, services, references);
   const served = declareServed(kernel, { effective, facts: services.facts, rules, listeners });
   const inUse = declareInUse(kernel, { effective, drains, references, ruleSets: rules.ruleSets, served });
-  const verdicts = declareVerdicts(kernel, { objects, effective, services, references, rules, hosts });
+  const verdicts = declareVerdicts(kernel, {
+    objects,
+    effective,
+    services,
+    listeners,
+    references,
+    rules,
+    hosts,
+  });
   return {
     objects,
     pins,

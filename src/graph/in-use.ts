@@ -55,15 +55,18 @@ export function declareInUse(kernel: Kernel, { effective, drains, references, ru
   const fleetsOfPools = declareFleetsOf(kernel, 'pools', [served, routePools], (row: ServedRow | Use) =>
     'service' in row ? { fleets: [row.fleet], targets: row.pools } : row,
   );
+  // A source of the pools, so that those that nobody leaves keep nothing of it.
+  const draining = kernel.index('pools that drain', drains, (_drain, key) => [pathOf(key)]);
   const pools = kernel.derive<PoolRow>(
     'pools in use',
-    fleetsOfPools,
+    [fleetsOfPools, draining],
     (read, cluster) => {
+      if (read(fleetsOfPools, cluster).size === 0) return undefined;
       const pool = read(effective.BackendPool, keyOf('BackendPool', cluster));
       if (pool === undefined) return undefined;
       const { key, generation, spec } = pool;
       const audience = audienceOf(read, fleetsOfPools, cluster);
-      const leaving = leavingOf(spec, read(drains, key));
+      const leaving = read(draining, cluster).size === 0 ? nobody : leavingOf(spec, read(drains, key));
       return { pool: key, generation, audience, spec, leaving, ...tlsOf(read, pool) };
     },
     { same: samePool },

@@ -148,5 +148,7 @@ export function resolveTarget(
     clusters.push({ cluster, weight });
     if (hash !== undefined) hashes.set(JSON.stringify(hash), hash);
   }
-  return { clusters, hashes: [...hashes.values()] };
+  return { clusters, hashes: hashes.size === 0 ? noHashes : [...hashes.values()] };
 }
+
+const noHashes: readonly PoolHash[] = [];

@@ -65,8 +65,8 @@ export function declareRuleSets(
     const outside = { reason: 'HostConflict', message: `${place} serves none of the hosts of its route ${entry}` };
     return {
       ...setOf(read, key, service, route?.rules ?? [], place),
-      attachments: !facts.enabled || isOutside ? [] : [attachment],
-      detached: isOutside ? [{ service: unit, listener: name, ...outside }] : [],
+      attachments: !facts.enabled || isOutside ? none : [attachment],
+      detached: isOutside ? [{ service: unit, listener: name, ...outside }] : none,
     };
   }
 
@@ -92,7 +92,7 @@ export function declareRuleSets(
       const where = place === undefined ? `rule ${rule.name}` : `rule ${rule.name} of ${place}`;
       return { rule, target: targetOf(read, rule.action.forward, scope, where, problems) };
     });
-    return { key, unit, generation, age, scope, rules: resolved, problems };
+    return { key, unit, generation, age, scope, rules: resolved, problems: orNone(problems) };
   }
 
   function targetOf(
@@ -136,6 +136,13 @@ function sameActions(a: DefaultActionsRow, b: DefaultActionsRow): boolean {
     })
   );
 }
+
+/** Most lists of what does not work are empty, and one: there is a list for each set. */
+function orNone<T>(list: readonly T[]): readonly T[] {
+  return list.length === 0 ? none : list;
+}
+
+const none: readonly never[] = [];
 
 /** Rules are compared by identity: a spec stays the same value as long as its object does. */
 function sameSet(a: RuleSet, b: RuleSet): boolean {

@@ -9,19 +9,49 @@ import {
 import { ClusterLoadAssignmentSchema } from '../gen/envoy/config/endpoint/v3/endpoint_pb.js';
 import { HttpProtocolOptionsSchema } from '../gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.js';
 import type { PoolRow } from '../graph/index.ts';
+import { encodeWith } from '../lib/encode-with.ts';
 import { type BackendPoolSpec, effectiveBackendPool } from '../model/index.ts';
 import { type Need, typeUrls } from '../xds/index.ts';
 import { circuitBreakers } from './circuit-breakers.ts';
 import { assignmentTimeoutMs, discoveryTimeoutMs, overAds } from './config-source.ts';
-import { pack } from './encode.ts';
-import { discoveryOf, encodeAssignment } from './endpoint.ts';
+import { pack, type Write, whole } from './encode.ts';
+import { assignment, discoveryOf, type Members } from './endpoint.ts';
 import { firstCheckMs, healthChecks } from './health-check.ts';
 import { loadBalancing } from './load-balancing.ts';
 import { outlierDetection } from './outlier-detection.ts';
+import { shaped } from './shaped.ts';
 import { upstreamTlsSocket } from './upstream-tls.ts';
 
 /** Cluster: a pool as the proxies see it. */
-export function cluster(name: string, pool: PoolRow): Cluster {
+export function cluster(name: string, pool: PoolRow): Write {
+  if (discoveryOf(pool) === 'dns') return whole(ClusterSchema, clusterMessage(name, pool));
+  const { pool: path, caSecret, clientSecret, tlsBroken } = pool;
+  // Pools differ in their members and their names, and little in anything else.
+  const { members: _members, allowedScopes: _scopes, ...settings } = pool.spec;
+  return (to) => writeCluster(to, { settings, tlsBroken }, { name, pool: nameOf(path), caSecret, clientSecret });
+}
+
+/** All of a pool that its cluster is made of, besides the names. */
+interface ClusterShape {
+  readonly settings: Omit<BackendPoolSpec, 'members' | 'allowedScopes'>;
+  readonly tlsBroken: boolean;
+}
+
+interface ClusterNames {
+  readonly name: string;
+  readonly pool: string;
+  readonly caSecret: string | undefined;
+  readonly clientSecret: string | undefined;
+}
+
+const writeCluster = shaped(ClusterSchema, ({ settings, tlsBroken }: ClusterShape, { name, ...names }: ClusterNames) =>
+  clusterMessage(name, { ...names, spec: settings, leaving: [], tlsBroken }),
+);
+
+/** What of a pool its cluster follows from. */
+type ClusterSource = Members & Pick<PoolRow, 'pool' | 'caSecret' | 'clientSecret'>;
+
+function clusterMessage(name: string, pool: ClusterSource): Cluster {
   const { spec } = pool;
   const discovery = discoveryOf(pool);
   if (discovery === 'none') return emptyCluster(name);
@@ -37,7 +67,7 @@ export function cluster(name: string, pool: PoolRow): Cluster {
     // A removed member gets no new request, however well it answers its checks.
     ignoreHealthOnHostRemoval: true,
     circuitBreakers: circuitBreakers(spec.limits),
-    healthChecks: healthChecks(spec, nameOf(pool)),
+    healthChecks: healthChecks(spec, nameOf(pool.pool)),
     ...(spec.outlierDetection === undefined ? {} : { outlierDetection: outlierDetection(spec.outlierDetection) }),
     ...(spec.tls === undefined || pool.caSecret === undefined
       ? {}
@@ -46,8 +76,8 @@ export function cluster(name: string, pool: PoolRow): Cluster {
   });
 }
 
-/** Last part of the pool's path. */
-function nameOf({ pool }: PoolRow): string {
+/** Last part of a pool's path. */
+function nameOf(pool: string): string {
   return pool.slice(pool.lastIndexOf('/') + 1);
 }
 
@@ -65,12 +95,12 @@ const byEds = {
   edsClusterConfig: { edsConfig: overAds(assignmentTimeoutMs) },
 } as const;
 
-function byDns(name: string, pool: PoolRow) {
+function byDns(name: string, pool: ClusterSource) {
   return {
     clusterDiscoveryType: { case: 'type', value: Cluster_DiscoveryType.STRICT_DNS },
     // A name with both kinds of address is used by IPv4: many networks resolve IPv6 and do not carry it.
     dnsLookupFamily: Cluster_DnsLookupFamily.V4_PREFERRED,
-    loadAssignment: fromBinary(ClusterLoadAssignmentSchema, encodeAssignment(name, pool)),
+    loadAssignment: fromBinary(ClusterLoadAssignmentSchema, encodeWith(assignment(name, pool))),
   } as const;
 }
 
@@ -126,7 +156,7 @@ const dnsMs = 5000;
  * How long the proxies may take over a changed cluster before they answer for it: the first check of its members, the
  * first resolution of their names, the fetch of its certificates. Undefined: no longer than the assignment takes.
  */
-export function warmupMs(pool: PoolRow): number | undefined {
+export function warmupMs(pool: ClusterSource): number | undefined {
   if (pool.tlsBroken) return undefined;
   const waitMs = Math.max(
     firstCheckMs(pool.spec),

@@ -3,10 +3,11 @@
  * encoder writes map entries in the order of insertion; here they are put in order first.
  */
 import { create, type DescMessage, fromBinary, isMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import type { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
-import { contentHash } from '../lib/hash.ts';
+import { encodeWith } from '../lib/encode-with.ts';
 import type { Need, Part, Resource, TypeUrl } from '../xds/index.ts';
-import { encodeResource } from '../xds/index.ts';
+import { composeResource } from '../xds/index.ts';
 
 /** For tests: changes a message before it is encoded, to make what no object can say. */
 export type RawPatch = (typeUrl: TypeUrl, name: string, message: Record<string, unknown>) => void;
@@ -26,40 +27,37 @@ export interface Origin {
   readonly generation: number;
 }
 
+/** Writes the bytes of a message. */
+export type Write = (to: BinaryWriter) => void;
+
 /** Makes resources; there is one per translation. */
 export interface Encoder {
-  /** A resource that came from one object. */
-  plain<D extends DescMessage>(outline: Outline, origin: Origin, schema: D, message: MessageShape<D>): Resource;
-  /** A resource put together from encoded fragments of the message `schema`. */
-  composite(outline: Outline, parts: readonly Part[], schema: DescMessage, bytes: Uint8Array): Resource;
+  /** A resource that came from one object; `schema` is of the message that `write` writes. */
+  plain(outline: Outline, origin: Origin, schema: DescMessage, write: Write): Resource;
+  /** A resource with several parts. */
+  composite(outline: Outline, parts: readonly Part[], schema: DescMessage, write: Write): Resource;
 }
 
 export function createEncoder(patch: RawPatch | undefined): Encoder {
-  function patched(outline: Outline, schema: DescMessage, bytes: Uint8Array): Uint8Array {
-    if (patch === undefined) return bytes;
-    const message = fromBinary(schema, bytes);
-    patch(outline.type, outline.name, message as unknown as Record<string, unknown>);
-    return encode(schema, message);
+  function patched({ type, name }: Outline, schema: DescMessage, write: Write): Write {
+    if (patch === undefined) return write;
+    const message = fromBinary(schema, encodeWith(write));
+    patch(type, name, message as unknown as Record<string, unknown>);
+    return whole(schema, message);
+  }
+  function resource(outline: Outline, schema: DescMessage, write: Write, parts: readonly Part[] | Origin): Resource {
+    const { type, name, audience, needs = nothing, warmupMs } = outline;
+    const { bytes, hash } = composeResource(name, type, patched(outline, schema, write));
+    const made = { type, name, bytes, hash, audience, needs, parts: 'unit' in parts ? [{ ...parts, hash }] : parts };
+    return warmupMs === undefined ? made : { ...made, warmupMs };
   }
   return {
-    plain(outline, origin, schema, message) {
-      const bytes = patched(outline, schema, encode(schema, message));
-      const hash = contentHash(bytes);
-      return resource(outline, [{ ...origin, hash }], hash, bytes);
-    },
-    composite(outline, parts, schema, encoded) {
-      const bytes = patched(outline, schema, encoded);
-      return resource(outline, parts, contentHash(bytes), bytes);
-    },
+    plain: (outline, origin, schema, write) => resource(outline, schema, write, origin),
+    composite: (outline, parts, schema, write) => resource(outline, schema, write, parts),
   };
 }
 
 const nothing: readonly Need[] = [];
-
-function resource(outline: Outline, parts: readonly Part[], hash: string, inner: Uint8Array): Resource {
-  const { type, name, needs = nothing } = outline;
-  return { ...outline, needs, bytes: encodeResource(name, hash, type, inner), hash, parts };
-}
 
 /** Whether two resources are one for everybody: to be sent, to be ordered and to be laid at somebody's door. */
 export function sameResource(a: Resource, b: Resource): boolean {
@@ -80,6 +78,11 @@ export function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T)
 export function encode<D extends DescMessage>(schema: D, message: MessageShape<D>): Uint8Array {
   orderMaps(schema, message as unknown as Fields);
   return toBinary(schema, message);
+}
+
+/** Writes a message that is there as a whole. */
+export function whole<D extends DescMessage>(schema: D, message: MessageShape<D>): Write {
+  return (to) => to.raw(encode(schema, message));
 }
 
 /** The message inside an `Any`, as typed configuration of extensions wants it. */

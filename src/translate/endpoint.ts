@@ -1,20 +1,18 @@
 import { create } from '@bufbuild/protobuf';
+import { type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { HealthStatus } from '../gen/envoy/config/core/v3/health_check_pb.js';
 import { LbEndpointSchema, LocalityLbEndpointsSchema } from '../gen/envoy/config/endpoint/v3/endpoint_components_pb.js';
-import { ClusterLoadAssignmentSchema } from '../gen/envoy/config/endpoint/v3/endpoint_pb.js';
 import type { PoolRow } from '../graph/index.ts';
 import { type EffectiveMember, effectiveMember, isServing } from '../model/index.ts';
 import { isIp, socketAddress } from './address.ts';
-import { encode } from './encode.ts';
-import { createFragmentCache } from './fragment-cache.ts';
-import { asField, join } from './splice.ts';
+import type { Write } from './encode.ts';
+import { shaped } from './shaped.ts';
+import { writeField } from './splice.ts';
 
-/**
- * ClusterLoadAssignment: the members of a pool. It is put together from encoded members, each of which is made once
- * and kept by its content, so that one changed member of a thousand costs one encoding and a copy.
- */
+/** ClusterLoadAssignment: the members of a pool. */
 
 /** Field numbers of the messages that are put together here. */
+const nameOfAssignment = 1;
 const endpointsOfAssignment = 2;
 const membersOfLocality = 2;
 
@@ -26,7 +24,7 @@ export type Discovery = 'eds' | 'dns' | 'none';
  * in the cluster. Members that are disabled count, so that switching one on or off never makes another cluster of it.
  * A pool whose TLS cannot be checked has no members at all: not one byte may go to them.
  */
-export function discoveryOf(pool: PoolRow): Discovery {
+export function discoveryOf(pool: Pick<PoolRow, 'spec' | 'tlsBroken'>): Discovery {
   let discovery = discoveries.get(pool);
   if (discovery === undefined) {
     const byAddress = (pool.spec.members ?? []).every(({ address }) => isIp(address));
@@ -37,16 +35,27 @@ export function discoveryOf(pool: PoolRow): Discovery {
 }
 
 /** Several resources ask of the same row, and rows never change. */
-const discoveries = new WeakMap<PoolRow, Discovery>();
+const discoveries = new WeakMap<object, Discovery>();
 
-/** The encoded assignment. Without members it is real and empty: the cluster answers 503 at once. */
-export function encodeAssignment(cluster: string, pool: PoolRow): Uint8Array {
-  const head = encode(ClusterLoadAssignmentSchema, create(ClusterLoadAssignmentSchema, { clusterName: cluster }));
-  const localities = byPriority(pool).map((members, priority) =>
-    asField(endpointsOfAssignment, locality(members, priority)),
-  );
-  return join([head, ...localities]);
+/** What of a pool its members follow from. */
+export type Members = Pick<PoolRow, 'spec' | 'leaving' | 'tlsBroken'>;
+
+/** The assignment. Without members it is real and empty: the cluster answers 503 at once. */
+export function assignment(cluster: string, pool: Members): Write {
+  return (to) => {
+    to.tag(nameOfAssignment, WireType.LengthDelimited).string(cluster);
+    for (const [priority, members] of byPriority(pool).entries()) {
+      writeField(to, endpointsOfAssignment, () => {
+        for (const { member } of members) writeField(to, membersOfLocality, () => writeMember(to, member));
+        writeRestOfLocality(to, priority, undefined);
+      });
+    }
+  };
 }
+
+const writeRestOfLocality = shaped(LocalityLbEndpointsSchema, (priority: number) =>
+  create(LocalityLbEndpointsSchema, { priority }),
+);
 
 /**
  * Members that the proxies know, by priority. Envoy wants the priorities without a gap, so they are counted anew; the
@@ -57,7 +66,7 @@ export function encodeAssignment(cluster: string, pool: PoolRow): Uint8Array {
  * touched by the move (seen on Envoy 1.40), and a move is told to its workers at once, while a mere change of health
  * may wait.
  */
-function byPriority(pool: PoolRow): readonly (readonly Keyed[])[] {
+function byPriority(pool: Members): readonly (readonly Keyed[])[] {
   const groups = new Map<number, Keyed[]>();
   const add = (member: EffectiveMember): void => {
     const { address, port, weight, priority, drain } = member;
@@ -79,24 +88,21 @@ function byPriority(pool: PoolRow): readonly (readonly Keyed[])[] {
 }
 
 interface Keyed {
-  /** All that the member's encoding depends on. */
+  /** Members are sorted by it. */
   readonly key: string;
   readonly member: EffectiveMember;
 }
 
-const fragments = createFragmentCache();
+type MemberShape = readonly [port: number, weight: number, drain: boolean];
 
-function locality(members: readonly Keyed[], priority: number): Uint8Array {
-  const pieces = members.map(({ key, member }) =>
-    fragments.get(key, () => asField(membersOfLocality, encode(LbEndpointSchema, lbEndpoint(member)))),
-  );
-  return join([...pieces, encode(LocalityLbEndpointsSchema, create(LocalityLbEndpointsSchema, { priority }))]);
-}
-
-export function lbEndpoint({ address, port, weight, drain }: EffectiveMember) {
-  return create(LbEndpointSchema, {
+const writeEndpoint = shaped(LbEndpointSchema, ([port, weight, drain]: MemberShape, { address }: { address: string }) =>
+  create(LbEndpointSchema, {
     hostIdentifier: { case: 'endpoint', value: { address: socketAddress(address, port) } },
     loadBalancingWeight: weight,
     healthStatus: drain ? HealthStatus.DRAINING : HealthStatus.UNKNOWN,
-  });
+  }),
+);
+
+function writeMember(to: BinaryWriter, { address, port, weight, drain }: EffectiveMember): void {
+  writeEndpoint(to, [port, weight, drain], { address });
 }

@@ -1,14 +1,11 @@
-/** Encoded fragments by their content. Bounded: what was not asked for in the last two generations is forgotten. */
-export interface FragmentCache {
-  get(key: string, make: () => Uint8Array): Uint8Array;
+/** What was made once, by its content. Bounded: what was not asked for in the last two generations is forgotten. */
+export interface FragmentCache<T> {
+  get(key: string, make: () => T): T;
 }
 
-/** A generation of this size holds the members of a large installation in a few megabytes. */
-const defaultGenerationSize = 65_536;
-
-export function createFragmentCache(generationSize = defaultGenerationSize): FragmentCache {
-  let young = new Map<string, Uint8Array>();
-  let old = new Map<string, Uint8Array>();
+export function createFragmentCache<T>(generationSize: number): FragmentCache<T> {
+  let young = new Map<string, T>();
+  let old = new Map<string, T>();
   return {
     get(key, make) {
       const known = young.get(key);

@@ -6,11 +6,9 @@ import {
   HttpConnectionManager_CodecType,
   HttpConnectionManagerSchema,
 } from '../gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.js';
-import type { Listener, ObjectKey, VirtualServiceSpec } from '../model/index.ts';
-import { effectiveVirtualService, listenerIdleTimeoutMs } from '../model/index.ts';
+import { type EffectiveVirtualService, type Listener, listenerIdleTimeoutMs } from '../model/index.ts';
 import { discoveryTimeoutMs, overAds } from './config-source.ts';
 import { pack } from './encode.ts';
-import { httpPolicyName } from './names.ts';
 import { httpPolicySlot } from './policy-slot.ts';
 
 /** HttpConnectionManager: what speaks HTTP to the clients of a filter chain. */
@@ -30,24 +28,29 @@ const router = {
   configType: { case: 'typedConfig', value: pack(RouterSchema, create(RouterSchema)) },
 } as const;
 
-export interface HttpChain {
-  readonly service: ObjectKey;
-  readonly spec: VirtualServiceSpec;
-  readonly listeners: readonly Listener[];
-  /** Name of the RouteConfiguration. */
-  readonly routeTable: string;
+export interface HttpSettings {
+  readonly policyFailMode: EffectiveVirtualService['policyFailMode'];
+  readonly drainTimeoutMs: number;
+  /** How long a connection may be idle; 0 is for ever. */
+  readonly idleTimeoutMs: number;
 }
 
-export function httpConnectionManager({ service, spec, listeners, routeTable }: HttpChain): Filter {
-  const { policyFailMode, drainTimeoutMs } = effectiveVirtualService(spec);
+interface Names {
+  /** Name of the RouteConfiguration. */
+  readonly table: string;
+  /** Name of the slot for HTTP policy. */
+  readonly policy: string;
+}
+
+export function httpConnectionManager(settings: HttpSettings, { table, policy }: Names): Filter {
   const manager = create(HttpConnectionManagerSchema, {
     codecType: HttpConnectionManager_CodecType.AUTO,
-    statPrefix: routeTable,
+    statPrefix: table,
     routeSpecifier: {
       case: 'rds',
-      value: { routeConfigName: routeTable, configSource: overAds(discoveryTimeoutMs) },
+      value: { routeConfigName: table, configSource: overAds(discoveryTimeoutMs) },
     },
-    httpFilters: [httpPolicySlot(httpPolicyName(service), policyFailMode), router],
+    httpFilters: [httpPolicySlot(policy, settings.policyFailMode), router],
     // The client is who connects; what it says of itself in X-Forwarded-For is passed on and not believed.
     useRemoteAddress: true,
     // `/a/../b` is `/b` for rules and backend alike. Slashes are not merged: `//` means something to some backends.
@@ -56,8 +59,8 @@ export function httpConnectionManager({ service, spec, listeners, routeTable }: 
     // `shop.example.` is the same host as `shop.example`.
     stripTrailingHostDot: true,
     requestHeadersTimeout: durationFromMs(requestHeadersTimeoutMs),
-    drainTimeout: durationFromMs(drainTimeoutMs),
-    commonHttpProtocolOptions: { idleTimeout: durationFromMs(longestIdleMs(listeners)) },
+    drainTimeout: durationFromMs(settings.drainTimeoutMs),
+    commonHttpProtocolOptions: { idleTimeout: durationFromMs(settings.idleTimeoutMs) },
     http2ProtocolOptions: http2Limits,
   });
   return create(FilterSchema, {
@@ -67,7 +70,7 @@ export function httpConnectionManager({ service, spec, listeners, routeTable }: 
 }
 
 /** A connection belongs to no single one of the listeners that share the chain: the most patient decides. */
-function longestIdleMs(listeners: readonly Listener[]): number {
+export function longestIdleMs(listeners: readonly Listener[]): number {
   const times = listeners.map(listenerIdleTimeoutMs);
   return times.includes(0) ? 0 : Math.max(...times);
 }

@@ -4,12 +4,13 @@
  */
 import { create } from '@bufbuild/protobuf';
 import type { Any } from '@bufbuild/protobuf/wkt';
-import { type TypedExtensionConfig, TypedExtensionConfigSchema } from '../gen/envoy/config/core/v3/extension_pb.js';
+import { TypedExtensionConfigSchema } from '../gen/envoy/config/core/v3/extension_pb.js';
 import { RBAC_Action } from '../gen/envoy/config/rbac/v3/rbac_pb.js';
 import { RBACSchema as HttpRbacSchema } from '../gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.js';
 import { RBACSchema as NetworkRbacSchema } from '../gen/envoy/extensions/filters/network/rbac/v3/rbac_pb.js';
 import { discoveryTimeoutMs, overAds } from './config-source.ts';
-import { pack } from './encode.ts';
+import { pack, type Write } from './encode.ts';
+import { shaped } from './shaped.ts';
 
 /** Content of an HTTP slot that lets everybody in: a filter without rules enforces nothing. */
 const httpAllowAll = pack(HttpRbacSchema, create(HttpRbacSchema));
@@ -20,15 +21,14 @@ const httpDenyAll = pack(HttpRbacSchema, create(HttpRbacSchema, { rules: { actio
 const networkStatPrefix = 'policy';
 const networkAllowAll = pack(NetworkRbacSchema, create(NetworkRbacSchema, { statPrefix: networkStatPrefix }));
 
-/** The HTTP slot's content of a service without a policy. */
-export function httpPolicy(name: string): TypedExtensionConfig {
-  return create(TypedExtensionConfigSchema, { name, typedConfig: httpAllowAll });
+/** What a slot is filled with in a service without a policy. */
+export function openPolicy(sort: 'http' | 'tcp', name: string): Write {
+  return (to) => writeOpenPolicy(to, sort, { name });
 }
 
-/** The same of the TCP slot. */
-export function networkPolicy(name: string): TypedExtensionConfig {
-  return create(TypedExtensionConfigSchema, { name, typedConfig: networkAllowAll });
-}
+const writeOpenPolicy = shaped(TypedExtensionConfigSchema, (sort: 'http' | 'tcp', { name }: { name: string }) =>
+  create(TypedExtensionConfigSchema, { name, typedConfig: sort === 'http' ? httpAllowAll : networkAllowAll }),
+);
 
 /** The HTTP filter that is filled by ECDS. Until its content has arrived, `failMode` holds. */
 export function httpPolicySlot(name: string, failMode: 'allow' | 'deny') {

@@ -1,14 +1,17 @@
 import { create } from '@bufbuild/protobuf';
+import { WireType } from '@bufbuild/protobuf/wire';
 import { RouteConfigurationSchema } from '../gen/envoy/config/route/v3/route_pb.js';
 import { type Effective, pathOf } from '../graph/index.ts';
 import { contentHash } from '../lib/hash.ts';
 import type { ObjectKey } from '../model/index.ts';
 import { type Need, type Part, type Resource, typeUrls } from '../xds/index.ts';
 import { type Encoder, encode } from './encode.ts';
-import { join } from './splice.ts';
 import { type EncodedHost, encodeMisdirected } from './virtual-host.ts';
 
 /** RouteConfiguration: a route table, put together from its encoded virtual hosts, sorted by host. */
+
+/** Field number of the name; the virtual hosts bring their own. */
+const nameOfTable = 1;
 
 /** Fields that follow the virtual hosts. A host is one whatever port the client names with it. */
 const tail = encode(RouteConfigurationSchema, create(RouteConfigurationSchema, { ignorePortInHostMatching: true }));
@@ -23,17 +26,16 @@ export interface RouteTable {
 export function routeConfiguration(encoder: Encoder, { name, audience, service, hosts }: RouteTable): Resource {
   const sorted = [...hosts].sort((a, b) => (a.host < b.host ? -1 : 1));
   const misdirected = encodeMisdirected(misdirectedHosts(name, service, hosts));
-  const pieces = [
-    encode(RouteConfigurationSchema, create(RouteConfigurationSchema, { name })),
-    ...sorted.map(({ bytes }) => bytes),
-    ...(misdirected === undefined ? [] : [misdirected]),
-    tail,
-  ];
   return encoder.composite(
     { type: typeUrls.route, name, audience, needs: needsOf(sorted) },
     partsOf(service, sorted, misdirected),
     RouteConfigurationSchema,
-    join(pieces),
+    (to) => {
+      to.tag(nameOfTable, WireType.LengthDelimited).string(name);
+      for (const { bytes } of sorted) to.raw(bytes);
+      if (misdirected !== undefined) to.raw(misdirected);
+      to.raw(tail);
+    },
   );
 }
 

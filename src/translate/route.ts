@@ -10,7 +10,6 @@ import {
   type RouteAction_HashPolicy,
   RouteAction_HashPolicySchema,
   RouteActionSchema,
-  type RouteMatch,
   RouteSchema,
 } from '../gen/envoy/config/route/v3/route_components_pb.js';
 import { PreviousHostsPredicateSchema } from '../gen/envoy/extensions/retry/host/previous_hosts/v3/previous_hosts_pb.js';
@@ -20,30 +19,61 @@ import {
   actionDefaults,
   actionTimeouts,
   effectiveRetry,
+  type Match,
   type PathMatch,
   type PoolHash,
   type Redirect,
   type Respond,
   type Retry,
 } from '../model/index.ts';
-import { pack } from './encode.ts';
+import { pack, type Write } from './encode.ts';
 import { headersToAdd, headersToRemove } from './header-edits.ts';
 import { pathRewrite, prefixRewrite } from './path-rewrite.ts';
+import { routeMatch } from './route-match.ts';
+import { shaped } from './shaped.ts';
 import { trafficShares } from './traffic-shares.ts';
 
 /** Route: one match of a rule, and what is done with the requests that it takes. */
-export function route(
+export function route(name: string, match: Match, action: Action, { clusters, hashes }: Target): Write {
+  const { forward: _pools, ...rest } = action;
+  const shares = trafficShares(clusters);
+  const shape: RouteShape = { match, action: rest, weights: shares.map(({ weight }) => weight), hashes };
+  const names: RouteNames = { name, clusters: shares.map((share) => share.name) };
+  return (to) => writeRoute(to, shape, names);
+}
+
+interface RouteShape {
+  readonly match: Match;
+  readonly action: Omit<Action, 'forward'>;
+  /** Of the clusters. */
+  readonly weights: readonly number[];
+  readonly hashes: readonly PoolHash[];
+}
+
+interface RouteNames {
+  readonly name: string;
+  readonly clusters: readonly string[];
+}
+
+const writeRoute = shaped(RouteSchema, ({ match, action, weights, hashes }: RouteShape, names: RouteNames) => {
+  const shares = names.clusters.map((name, at) => ({ name, weight: weights[at] ?? 0 }));
+  return routeMessage(names.name, match, action, shares, hashes);
+});
+
+type Shares = ReturnType<typeof trafficShares>;
+
+function routeMessage(
   name: string,
-  match: RouteMatch,
-  path: PathMatch | undefined,
-  action: Action,
-  target: Target,
+  match: Match,
+  action: Omit<Action, 'forward'>,
+  shares: Shares,
+  hashes: readonly PoolHash[],
 ): Route {
   const { request, response } = action.headers ?? {};
   return create(RouteSchema, {
     name,
-    match,
-    action: routeOutcome(path, action, target),
+    match: routeMatch(match),
+    action: routeOutcome(match.path, action, shares, hashes),
     requestHeadersToAdd: headersToAdd(request),
     requestHeadersToRemove: headersToRemove(request),
     responseHeadersToAdd: headersToAdd(response),
@@ -51,15 +81,14 @@ export function route(
   });
 }
 
-function routeOutcome(path: PathMatch | undefined, action: Action, target: Target) {
+function routeOutcome(path: PathMatch | undefined, action: Action, shares: Shares, hashes: readonly PoolHash[]) {
   if (action.redirect !== undefined) {
     return { case: 'redirect', value: redirectAction(path, action.redirect) } as const;
   }
   if (action.respond !== undefined) return { case: 'directResponse', value: directResponse(action.respond) } as const;
-  const shares = trafficShares(target.clusters);
   // Pools that all have weight 0 get no traffic, and Envoy refuses such a route: the rule answers by itself.
   if (shares.length === 0) return { case: 'directResponse', value: directResponse({ status: 500 }) } as const;
-  return { case: 'route', value: forwardAction(path, action, target, shares) } as const;
+  return { case: 'route', value: forwardAction(path, action, shares, hashes) } as const;
 }
 
 export function directResponse({ status, body }: Respond) {
@@ -107,8 +136,8 @@ function redirectPath(path: PathMatch | undefined, redirect: Redirect): MessageI
 function forwardAction(
   path: PathMatch | undefined,
   action: Action,
-  target: Target,
-  shares: ReturnType<typeof trafficShares>,
+  shares: Shares,
+  hashes: readonly PoolHash[],
 ): RouteAction {
   const { timeoutMs, idleTimeoutMs } = actionTimeouts(action);
   const [only] = shares;
@@ -125,7 +154,7 @@ function forwardAction(
     ...(action.rewrite?.host === undefined
       ? {}
       : { hostRewriteSpecifier: { case: 'hostRewriteLiteral', value: action.rewrite.host } }),
-    hashPolicy: target.hashes.map(hashPolicy),
+    hashPolicy: hashes.map(hashPolicy),
     upgradeConfigs: action.websocket === true ? [{ upgradeType: 'websocket', enabled: true }] : [],
   });
 }

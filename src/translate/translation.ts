@@ -13,16 +13,15 @@ import {
   tableName,
   unavailableCluster,
 } from '../graph/index.ts';
-import { contentHash } from '../lib/hash.ts';
 import { fleetDrainTimeoutMs, type ObjectKey, objectKey } from '../model/index.ts';
 import type { Derived, Index, Kernel, Read, World } from '../view/index.ts';
 import { type Part, type Resource, typeUrls } from '../xds/index.ts';
 import { cluster, clusterNeeds, emptyCluster, warmupMs } from './cluster.ts';
-import { createEncoder, type Encoder, encode, type RawPatch, sameList, sameResource } from './encode.ts';
-import { discoveryOf, encodeAssignment } from './endpoint.ts';
+import { createEncoder, type Encoder, type RawPatch, sameList, sameResource, whole } from './encode.ts';
+import { assignment, discoveryOf } from './endpoint.ts';
 import { listener, listenerNeeds } from './listener.ts';
 import { baseOfHttp1Cluster, httpPolicyName, listenerName, networkPolicyName } from './names.ts';
-import { httpPolicy, networkPolicy } from './policy-slot.ts';
+import { openPolicy } from './policy-slot.ts';
 import { routeConfiguration } from './route-configuration.ts';
 import { declareRouteFragments, type RouteFragments } from './route-fragments.ts';
 import { secret } from './secret.ts';
@@ -145,7 +144,7 @@ function declareClusters(
       if (name === unavailableCluster) {
         const outline = { type, name, audience: allFleetsAudience };
         // Nobody's: no object can be at fault for it.
-        return encoder.composite(outline, noParts, ClusterSchema, encode(ClusterSchema, emptyCluster(name)));
+        return encoder.composite(outline, noParts, ClusterSchema, whole(ClusterSchema, emptyCluster(name)));
       }
       const row = poolOf(read, graph, name);
       if (row === undefined) return undefined;
@@ -177,13 +176,9 @@ function declareEndpoints(
     (read, name) => {
       const row = poolOf(read, graph, name);
       if (row === undefined || discoveryOf(row) !== 'eds') return undefined;
-      const bytes = encodeAssignment(name, row);
-      return encoder.composite(
-        { type: typeUrls.endpoint, name, audience: row.audience },
-        [{ unit: row.pool, generation: row.generation, hash: contentHash(bytes) }],
-        ClusterLoadAssignmentSchema,
-        bytes,
-      );
+      const outline = { type: typeUrls.endpoint, name, audience: row.audience };
+      const origin = { unit: row.pool, generation: row.generation };
+      return encoder.plain(outline, origin, ClusterLoadAssignmentSchema, assignment(name, row));
     },
     same,
   );
@@ -217,8 +212,8 @@ function declareExtensions(kernel: Kernel, graph: TranslationSource, encoder: En
       if (row === undefined || object === undefined) return undefined;
       const outline = { type: typeUrls.extension, name, audience: row.audience };
       const origin = { unit: row.service, generation: object.generation };
-      const content = name === httpPolicyName(row.service) ? httpPolicy(name) : networkPolicy(name);
-      return encoder.plain(outline, origin, TypedExtensionConfigSchema, content);
+      const sort = name === httpPolicyName(row.service) ? 'http' : 'tcp';
+      return encoder.plain(outline, origin, TypedExtensionConfigSchema, openPolicy(sort, name));
     },
     same,
   );

@@ -18,11 +18,13 @@ export function secretByName(name: string) {
   return { name, sdsConfig: overAds(discoveryTimeoutMs) };
 }
 
+type TlsSource = Pick<PoolRow, 'spec' | 'clientSecret'>;
+
 /**
  * TLS to the members, always verified: by the CA, and by the name that was asked for. `caSecret` is there whenever the
  * pool's TLS is not broken.
  */
-export function upstreamTlsSocket(pool: PoolRow, tls: UpstreamTls, caSecret: string): TransportSocket {
+export function upstreamTlsSocket(pool: TlsSource, tls: UpstreamTls, caSecret: string): TransportSocket {
   const context = create(UpstreamTlsContextSchema, {
     sni: tls.sni ?? '',
     commonTlsContext: {
@@ -55,7 +57,7 @@ export function upstreamTlsSocket(pool: PoolRow, tls: UpstreamTls, caSecret: str
 }
 
 /** What is offered in the handshake. With `auto` Envoy offers both itself. */
-function alpn(pool: PoolRow): string[] {
+function alpn(pool: Pick<PoolRow, 'spec'>): string[] {
   const { protocol } = effectiveBackendPool(pool.spec);
   return protocol === 'auto' ? [] : [protocol === 'http2' ? 'h2' : 'http/1.1'];
 }

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
-import { RouteSchema, VirtualHostSchema } from '../gen/envoy/config/route/v3/route_components_pb.js';
+import { BinaryReader } from '@bufbuild/protobuf/wire';
+import { VirtualHostSchema } from '../gen/envoy/config/route/v3/route_components_pb.js';
 import {
   type DefaultActionsRow,
   type ListenerDefault,
@@ -8,15 +9,17 @@ import {
   type Target,
   type VirtualHostRow,
 } from '../graph/index.ts';
+import { encodeWith } from '../lib/encode-with.ts';
 import { contentHash } from '../lib/hash.ts';
 import type { Action, Match } from '../model/index.ts';
 import type { Part } from '../xds/index.ts';
-import { encode, sameList } from './encode.ts';
+import { encode, type Origin, sameList, type Write } from './encode.ts';
 import { http1Cluster } from './names.ts';
 import { compareRank, rank } from './precedence.ts';
 import { directResponse, route } from './route.ts';
 import { routeMatch } from './route-match.ts';
-import { asField, join } from './splice.ts';
+import { shaped } from './shaped.ts';
+import { writeField } from './splice.ts';
 import { trafficShares } from './traffic-shares.ts';
 
 /** VirtualHost: the rules of one host, put together from rule sets that were encoded once each. */
@@ -25,20 +28,22 @@ import { trafficShares } from './traffic-shares.ts';
 const routesOfHost = 3;
 const hostsOfTable = 2;
 
-/** A route as it stands in a virtual host, with its place among others. */
-export interface EncodedRoute {
-  /** See precedence.ts; compared by code units. */
-  readonly rank: string;
-  readonly bytes: Uint8Array;
-}
-
 /** Rules of one object, encoded once, whichever hosts they come to stand in. */
 export interface EncodedRules {
   readonly part: Part;
-  /** In order of precedence. */
+  /** The routes as they stand in a virtual host, in order of precedence. */
+  readonly bytes: Uint8Array;
   readonly routes: readonly EncodedRoute[];
   /** Clusters named, each once. */
   readonly clusters: readonly string[];
+}
+
+/** A route with its place among others. */
+interface EncodedRoute {
+  /** See precedence.ts. */
+  readonly rank: string;
+  /** Where in the bytes of its rules it ends; it begins where the one before it ends. */
+  readonly end: number;
 }
 
 const anything: readonly Match[] = [{}];
@@ -47,23 +52,39 @@ const anything: readonly Match[] = [{}];
 export type Negotiates = (cluster: string) => boolean;
 
 export function encodeRules(set: RuleSet, negotiates: Negotiates): EncodedRules {
+  const { unit, generation, age, key: setKey } = set;
   const rules = set.rules.map(({ rule, target }) => ({ rule, target: targetOf(rule.action, target, negotiates) }));
   const routes = rules.flatMap(({ rule, target }) =>
-    (rule.match ?? anything).map((match, matchIndex): EncodedRoute => {
-      const message = route(routeName(set.unit, rule.name), routeMatch(match), match.path, rule.action, target);
-      return {
-        rank: rank(match, { age: set.age, ruleName: rule.name, setKey: set.key, matchIndex }),
-        bytes: asField(routesOfHost, encode(RouteSchema, message)),
-      };
-    }),
+    (rule.match ?? anything).map((match, matchIndex) => ({
+      rank: rank(match, { age, ruleName: rule.name, setKey, matchIndex }),
+      write: route(routeName(unit, rule.name), match, rule.action, target),
+    })),
   );
-  routes.sort(byRank);
-  return {
-    part: { unit: set.unit, generation: set.generation, hash: contentHash(join(routes.map(({ bytes }) => bytes))) },
-    routes,
-    clusters: clustersOf(rules.map(({ target }) => target)),
-  };
+  routes.sort((a, b) => compareRank(a.rank, b.rank));
+  return encodeRoutes({ unit, generation }, routes, clustersOf(rules.map(({ target }) => target)));
 }
+
+function encodeRoutes(
+  origin: Origin,
+  routes: readonly { readonly rank: string; readonly write: Write }[],
+  clusters: readonly string[],
+): EncodedRules {
+  if (routes.length === 0)
+    return { part: { ...origin, hash: hashOfNothing }, bytes: noBytes, routes: none, clusters: none };
+  const bytes = encodeWith((to) => {
+    for (const { write } of routes) writeField(to, routesOfHost, write);
+  });
+  const reader = new BinaryReader(bytes);
+  const encoded = routes.map(({ rank }) => {
+    reader.skip(reader.tag()[1]);
+    return { rank, end: reader.pos };
+  });
+  return { part: { ...origin, hash: contentHash(bytes) }, bytes, routes: encoded, clusters };
+}
+
+const none: readonly never[] = [];
+const noBytes = new Uint8Array();
+const hashOfNothing = contentHash(noBytes);
 
 /** What the listeners of a service do with requests that no rule took. */
 export interface EncodedDefaults {
@@ -87,17 +108,10 @@ function encodeDefaultAction(
   negotiates: Negotiates,
 ): EncodedRules {
   const action = actionOf(listener);
-  const target = action === undefined ? listener.target : targetOf(action, listener.target, negotiates);
-  const bytes =
-    action === undefined
-      ? []
-      : [encode(RouteSchema, route(routeName(unit, 'default'), routeMatch({}), undefined, action, target))];
-  const routes = bytes.map((message) => ({ rank: '', bytes: asField(routesOfHost, message) }));
-  return {
-    part: { unit, generation, hash: contentHash(join(bytes)) },
-    routes,
-    clusters: action === undefined ? [] : clustersOf([target]),
-  };
+  if (action === undefined) return encodeRoutes({ unit, generation }, [], []);
+  const target = targetOf(action, listener.target, negotiates);
+  const write = route(routeName(unit, 'default'), {}, action, target);
+  return encodeRoutes({ unit, generation }, [{ rank: '', write }], clustersOf([target]));
 }
 
 /** Where the requests of an action go: those that may become a WebSocket need HTTP/1.1 all the way. */
@@ -144,21 +158,39 @@ export function encodeHost(
   sets: readonly EncodedRules[],
   last: EncodedRules | undefined,
 ): EncodedHost {
-  const routes = sets.flatMap((set) => set.routes);
-  if (sets.length > 1) routes.sort(byRank);
-  if (last !== undefined) routes.push(...last.routes);
-  const head = encode(VirtualHostSchema, create(VirtualHostSchema, { name: row.host, domains: [row.host] }));
+  const { host } = row;
+  const bytes = encodeWith((to) =>
+    writeField(to, hostsOfTable, () => {
+      writeHead(to, undefined, { host });
+      for (const piece of merged(sets)) to.raw(piece);
+      if (last !== undefined) to.raw(last.bytes);
+    }),
+  );
   const contributors = last === undefined ? sets : [...sets, last];
   return {
-    host: row.host,
-    bytes: asField(hostsOfTable, join([head, ...routes.map(({ bytes }) => bytes)])),
+    host,
+    bytes,
     // Rules that moved to another host are changed rules, though their own bytes are the same.
-    parts: [
-      ...sets.map(({ part }) => ({ ...part, hash: `${part.hash}@${row.host}` })),
-      ...(last === undefined ? [] : [last.part]),
-    ],
-    clusters: [...new Set(contributors.flatMap(({ clusters }) => clusters))],
+    parts: contributors.map(({ part }) => (part === last?.part ? part : { ...part, hash: `${part.hash}@${host}` })),
+    clusters: contributors.length === 1 ? (contributors[0] as EncodedRules).clusters : clustersTogether(contributors),
   };
+}
+
+const writeHead = shaped(VirtualHostSchema, (_shape: undefined, { host }: { host: string }) =>
+  create(VirtualHostSchema, { name: host, domains: [host] }),
+);
+
+/** The routes of the sets as one list, in order of precedence. */
+function merged(sets: readonly EncodedRules[]): readonly Uint8Array[] {
+  if (sets.length < 2) return sets.map(({ bytes }) => bytes);
+  const routes = sets.flatMap(({ bytes, routes }) =>
+    routes.map(({ rank, end }, at) => ({ rank, bytes: bytes.subarray(routes[at - 1]?.end ?? 0, end) })),
+  );
+  return routes.sort((a, b) => compareRank(a.rank, b.rank)).map(({ bytes }) => bytes);
+}
+
+function clustersTogether(contributors: readonly EncodedRules[]): string[] {
+  return [...new Set(contributors.flatMap(({ clusters }) => clusters))];
 }
 
 /** Where the parts are the same, so are the bytes: they are made of nothing else. */
@@ -178,11 +210,7 @@ export function encodeMisdirected(hosts: readonly string[]): Uint8Array | undefi
     domains: [...hosts],
     routes: [{ match: routeMatch({}), action: { case: 'directResponse', value: directResponse({ status: 421 }) } }],
   });
-  return asField(hostsOfTable, encode(VirtualHostSchema, message));
-}
-
-function byRank(a: EncodedRoute, b: EncodedRoute): number {
-  return compareRank(a.rank, b.rank);
+  return encodeWith((to) => writeField(to, hostsOfTable, () => to.raw(encode(VirtualHostSchema, message))));
 }
 
 function routeName(unit: string, rule: string): string {

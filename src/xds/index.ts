@@ -24,6 +24,7 @@ export { encodeNode, type Json, type NodeInfo } from './node-info.ts';
 export type { Blame, Progress, Rejection } from './progress.ts';
 export {
   type Commit,
+  composeResource,
   encodeResource,
   type Need,
   type Part,

@@ -1,4 +1,6 @@
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryReader, type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { encodeWith } from '../lib/encode-with.ts';
+import { contentHash } from '../lib/hash.ts';
 
 /** An xDS type URL, for instance `type.googleapis.com/envoy.config.cluster.v3.Cluster`. */
 export type TypeUrl = string;
@@ -72,10 +74,54 @@ export interface Commit {
 
 /** Encodes an `envoy.service.discovery.v3.Resource` around the encoded inner message. */
 export function encodeResource(name: string, version: string, typeUrl: TypeUrl, value: Uint8Array): Uint8Array {
-  const writer = new BinaryWriter();
-  writer.tag(1, WireType.LengthDelimited).string(version);
-  writer.tag(2, WireType.LengthDelimited).fork();
-  writer.tag(1, WireType.LengthDelimited).string(typeUrl).tag(2, WireType.LengthDelimited).bytes(value).join();
-  writer.tag(3, WireType.LengthDelimited).string(name);
-  return writer.finish();
+  return encodeWith((to) => writeResource(to, name, version, typeUrl, () => to.raw(value)));
+}
+
+/**
+ * The same around an inner message that is written in its place, so that it is held once. The version is the content
+ * hash of that message.
+ */
+export function composeResource(
+  name: string,
+  typeUrl: TypeUrl,
+  write: (to: BinaryWriter) => void,
+): { readonly bytes: Uint8Array; readonly hash: string } {
+  const bytes = encodeWith((to) => writeResource(to, name, versionToCome, typeUrl, write));
+  const hash = contentHash(innerOf(bytes));
+  for (let at = 0; at < versionToCome.length; at += 1) bytes[versionAt + at] = hash.charCodeAt(at);
+  return { bytes, hash };
+}
+
+/** As long as a content hash. */
+const versionToCome = ' '.repeat(16);
+/** Behind the tag and the length of the first field. */
+const versionAt = 2;
+
+function writeResource(
+  to: BinaryWriter,
+  name: string,
+  version: string,
+  typeUrl: TypeUrl,
+  write: (to: BinaryWriter) => void,
+): void {
+  to.tag(1, WireType.LengthDelimited).string(version);
+  to.tag(2, WireType.LengthDelimited).fork();
+  to.tag(1, WireType.LengthDelimited).string(typeUrl);
+  to.tag(2, WireType.LengthDelimited).fork();
+  write(to);
+  to.join().join();
+  to.tag(3, WireType.LengthDelimited).string(name);
+}
+
+/** The inner message of a resource with a content hash for its version. */
+function innerOf(bytes: Uint8Array): Uint8Array {
+  const reader = new BinaryReader(bytes);
+  reader.pos = versionAt + versionToCome.length;
+  // Into the Any, past the name of its type.
+  reader.uint32();
+  reader.uint32();
+  reader.uint32();
+  reader.bytes();
+  reader.uint32();
+  return reader.bytes();
 }

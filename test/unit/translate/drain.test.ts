@@ -8,7 +8,7 @@ import {
 import { type Listener, ListenerSchema } from '../../../src/gen/envoy/config/listener/v3/listener_pb.js';
 import { socketAddress } from '../../../src/translate/address.ts';
 import { type Drains, drains } from '../../../src/translate/drain.ts';
-import { createEncoder } from '../../../src/translate/encode.ts';
+import { createEncoder, whole as writing } from '../../../src/translate/encode.ts';
 import { allowAll } from '../../../src/translate/filter-chain-matcher.ts';
 import { typeUrls } from '../../../src/xds/index.ts';
 
@@ -24,7 +24,12 @@ function listener(change: Partial<Listener> = {}) {
   });
   Object.assign(message, change);
   const outline = { type: typeUrls.listener, name: 'l', audience: 'fleet/edge' };
-  return createEncoder(undefined).plain(outline, { unit: 'u', generation: 1 }, ListenerSchema, message);
+  return createEncoder(undefined).plain(
+    outline,
+    { unit: 'u', generation: 1 },
+    ListenerSchema,
+    writing(ListenerSchema, message),
+  );
 }
 
 const none: Drains = { listeners: [], filterChains: [] };

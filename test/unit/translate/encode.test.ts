@@ -2,9 +2,10 @@ import { create, fromBinary } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
 import { MetadataSchema } from '../../../src/gen/envoy/config/core/v3/base_pb.js';
 import { EndpointSchema, LbEndpointSchema } from '../../../src/gen/envoy/config/endpoint/v3/endpoint_components_pb.js';
-import { createEncoder, encode, type RawPatch, sameResource } from '../../../src/translate/encode.ts';
+import { encodeWith } from '../../../src/lib/encode-with.ts';
+import { createEncoder, encode, type RawPatch, sameResource, whole } from '../../../src/translate/encode.ts';
 import { createFragmentCache } from '../../../src/translate/fragment-cache.ts';
-import { asField, join } from '../../../src/translate/splice.ts';
+import { writeField } from '../../../src/translate/splice.ts';
 import { decodeResource, typeUrls } from '../../../src/xds/index.ts';
 
 describe('encode', () => {
@@ -30,7 +31,7 @@ describe('resources', () => {
   const endpoint = () => create(EndpointSchema, { hostname: 'a' });
 
   test('say their name and version on the wire', () => {
-    const resource = createEncoder(undefined).plain(outline, origin, EndpointSchema, endpoint());
+    const resource = createEncoder(undefined).plain(outline, origin, EndpointSchema, whole(EndpointSchema, endpoint()));
     const wire = decodeResource(resource.bytes);
     expect(wire).toMatchObject({ ok: true, value: { name: 'default/web', version: resource.hash } });
     expect(resource.parts).toEqual([{ ...origin, hash: resource.hash }]);
@@ -42,8 +43,8 @@ describe('resources', () => {
     };
     const encoder = createEncoder(patch);
     const want = encode(EndpointSchema, create(EndpointSchema, { hostname: 'b' }));
-    const plain = encoder.plain(outline, origin, EndpointSchema, endpoint());
-    const composite = encoder.composite(outline, [], EndpointSchema, encode(EndpointSchema, endpoint()));
+    const plain = encoder.plain(outline, origin, EndpointSchema, whole(EndpointSchema, endpoint()));
+    const composite = encoder.composite(outline, [], EndpointSchema, whole(EndpointSchema, endpoint()));
     for (const { bytes } of [plain, composite]) expect(decodeResource(bytes)).toMatchObject({ value: { value: want } });
   });
 
@@ -67,8 +68,11 @@ describe('resources', () => {
 });
 
 test('pieces join to the message that has them', () => {
-  const endpoints = ['a', 'b'].map((hostname) => encode(EndpointSchema, create(EndpointSchema, { hostname })));
-  const joined = join([asField(1, endpoints[0] as Uint8Array), asField(1, endpoints[1] as Uint8Array)]);
+  const joined = encodeWith((to) => {
+    for (const hostname of ['a', 'b']) {
+      writeField(to, 1, whole(EndpointSchema, create(EndpointSchema, { hostname })));
+    }
+  });
   // The second of a singular message field is merged into the first.
   expect(fromBinary(LbEndpointSchema, joined).hostIdentifier.value).toMatchObject({ hostname: 'b' });
 });
