@@ -49,13 +49,27 @@ export function advance(input: SearchInput): SearchStep {
   if (rejection === undefined) return { record: isDone ? undefined : record, over: false };
   // Until then an empty record stays: without it, the refusal would be taken for one that nobody has looked at.
   const over = { record: undefined, over: true };
-  if (isAccepted(rejection, since, hash)) {
+  // Where nothing is made without what is held back, there is nothing to be accepted before the next trial.
+  if (isAccepted(rejection, since, hash) || (hash === undefined && !isDone)) {
     const next = settle({ ...input, record });
     return next === undefined ? over : { record: next, over: false };
   }
   if (isDone && hash === undefined) return over;
-  const isNew = (rejection.revision >= since || rejection.hash === hash) && !rejection.acquitted;
-  return { record: isNew ? blame({ ...input, record }, rejection) : record, over: false };
+  const suspects = suspectsNow(rejection, input, record);
+  return { record: suspects.length > 0 ? blame({ ...input, record }, rejection, suspects) : record, over: false };
+}
+
+/** The objects to lay a refusal at, of what was served since the record was written. */
+function suspectsNow(
+  { revision, hash: refused, acquitted, suspects }: Rejection,
+  { since, hash }: SearchInput,
+  record: SearchRecord | undefined,
+): readonly Suspect[] {
+  if (acquitted) return [];
+  if (revision >= since) return suspects;
+  // The trial led back to what was refused before: nobody is asked again, and of its suspects some are innocent by now.
+  const tried = new Set(record?.trial.map(({ unit }) => unit));
+  return refused === hash ? suspects.filter(({ unit }) => tried.has(unit)) : [];
 }
 
 /** Whether what is served now, or was since the record was written, is known to be good. */
@@ -111,14 +125,14 @@ function nextTrial(input: SearchInput, hot: readonly Suspect[], cold: readonly S
 }
 
 /** Lays a refusal at the objects that changed since the form accepted last: all of them are held back. */
-function blame(input: SearchInput, rejection: Rejection): SearchRecord | undefined {
+function blame(input: SearchInput, rejection: Rejection, suspects: readonly Suspect[]): SearchRecord | undefined {
   const record = input.record ?? noRecord(rejection);
   const known = new Map(allOf(record).map((suspect) => [suspect.unit, suspect]));
   // The same generation was good before: something that it names is to blame, and no older spec would help.
-  const blamed = rejection.suspects
+  const blamed = suspects
     .filter((suspect) => isStanding(input, suspect) && suspect.good !== suspect.refused)
     .map((suspect) => withKnownGood(suspect, known.get(suspect.unit)));
-  const lowered = lowerGood(record, rejection.suspects);
+  const lowered = lowerGood(record, suspects);
   if (blamed.length === 0) return lowered === record ? input.record : lowered;
   const isSearching = record.evidence !== null;
   const evidence = mergeEvidence(isSearching ? record.evidence : null, rejection);
@@ -129,7 +143,7 @@ function blame(input: SearchInput, rejection: Rejection): SearchRecord | undefin
   const [only] = blamed;
   const alone =
     blamed.length === 1 &&
-    (rejection.suspects.length === 1 || (record.trial.length === 1 && !others(record.trial[0] as Suspect)));
+    (suspects.length === 1 || (record.trial.length === 1 && !others(record.trial[0] as Suspect)));
   const culprits: readonly Culprit[] = alone && only !== undefined ? [{ ...only, evidence }] : [];
   const hot = culprits.length > 0 ? [] : blamed;
   const next: SearchRecord = {
