@@ -5,6 +5,7 @@
  */
 
 import { join } from 'node:path';
+import { compileCode } from './setup/code.js';
 import { fetchEnvoy } from './setup/envoy.js';
 import { withLock } from './setup/lock.js';
 import { installPackages } from './setup/packages.js';
@@ -21,6 +22,10 @@ const steps = {
   protobuf: async (/** @type {(text: string) => void} */ update) => {
     await generateProtobuf(update);
     return 'protobuf code';
+  },
+  code: async (/** @type {(text: string) => void} */ update) => {
+    await compileCode(update);
+    return 'compiled code';
   },
   envoy: fetchEnvoy,
 };

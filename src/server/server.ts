@@ -167,7 +167,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       drainer.nudge();
     };
     for (const adoption of early) onAdopted(adoption);
-    transitions.touchAll();
     const stopWriting = () =>
       Promise.all([transitions.close(), searcher.close(), drainer.close(), nodes.close(), refusals.close()]);
     closers.push(stopWriting);
@@ -222,6 +221,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const { host, port } = listenOn(config.listen);
     const url = new URL(await api.listen({ host, port }));
     log.info({ event: 'server_ready', address: url.host, xdsAddress, revision: mirror.revision });
+    // After all doors are open: nobody waits for it.
+    transitions.touchAll();
     return { address: url.host, xdsAddress, close };
   } catch (error) {
     await close();
