@@ -1,4 +1,5 @@
 import type { Drain, Graph } from '../graph/index.ts';
+import { InvariantError } from '../lib/errors.ts';
 import type { BackendPoolObject, FairwayObject, ObjectKey } from '../model/index.ts';
 import { drainAfterEdit, sameDrain } from '../plan/index.ts';
 import type { Fork, Kernel } from '../view/index.ts';
@@ -13,10 +14,23 @@ export function changeObject(fork: Fork, graph: Graph, key: ObjectKey, object: F
   if (kind === 'BackendPool') {
     const drain = fork.get(graph.drains, key);
     const before = poolOf(fork, graph, key);
-    changeDrain(fork, graph, key, object?.kind === kind ? drainAfterEdit(drain, before, object) : undefined);
+    changeDrain(fork, graph, key, object?.kind === kind ? drainAfter(drain, before, object) : undefined);
   }
   if (object === undefined) fork.remove(graph.objects[kind], key);
   else fork.put(graph.objects[kind], key, object);
+}
+
+/**
+ * Nobody drains from a pool that cannot be read: that is told where it is derived, and must not stop what comes after
+ * it in the store.
+ */
+function drainAfter(...edit: Parameters<typeof drainAfterEdit>): Drain | undefined {
+  try {
+    return drainAfterEdit(...edit);
+  } catch (error) {
+    if (error instanceof InvariantError) return undefined;
+    throw error;
+  }
 }
 
 export function changeDrain(fork: Fork, { drains }: Graph, key: ObjectKey, drain: Drain | undefined): void {

@@ -104,9 +104,12 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     return fresh;
   }
 
-  /** Nothing is on its way to it: what such a proxy has not asked for it does not want. */
-  function isInStep(stream: StreamStatus): boolean {
-    return hub.marked && stream.filledAt !== undefined && stream.types.every(({ pending }) => pending === 0);
+  /**
+   * Nothing is on its way to it: what such a proxy has not asked for it does not want. What it still has, for the
+   * connections that a removed listener drains, is no matter.
+   */
+  function isInStep({ filledAt, ackedRevision }: StreamStatus): boolean {
+    return hub.marked && filledAt !== undefined && ackedRevision >= hub.table.revision;
   }
 
   function lostDelivery({ nodeId, filled, openedRevision, ackedRevision }: Proxy, revision: number): Delivery {

@@ -19,7 +19,8 @@ beforeAll(async () => {
   // Longer than the test: what drains is still draining when it is counted.
   envoy = await startEnvoy({ xdsPort: fairway.xdsPort, fleet: 'edge', node: 'lb-1', drainSeconds: 600 });
   await fairway.put(
-    { kind: 'Fleet', metadata: { name: 'edge' }, spec: {} },
+    // What a removed listener used goes when it has drained.
+    { kind: 'Fleet', metadata: { name: 'edge' }, spec: { drainTimeout: '1s' } },
     pool(1),
     pool(2, 'spare'),
     web({}),
@@ -132,8 +133,10 @@ describe('what it says of', () => {
 
     await fairway.call('PUT', path, asked);
     await inStep();
-    const after = await counters();
     const { drains, resources, proxies } = said.body;
+    const removed = before.removed + counted(resources.removed);
+    await until('the removals', async () => (await counters()).removed >= removed, { describe: counters });
+    const after = await counters();
     expect({
       listeners: after.listenersDraining - before.listenersDraining,
       filterChains: after.filterChainsDraining - before.filterChainsDraining,
