@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { contentHash } from '../src/lib/hash.ts';
+import type { Row } from './report.ts';
 
 const sources = fileURLToPath(new URL('peers/', import.meta.url));
 const cache = fileURLToPath(new URL('../.cache/peers/', import.meta.url));
@@ -37,6 +38,14 @@ export function peerProgram(): PeerProgram {
   renameSync(aside, path);
   writeFileSync(stamp, wanted);
   return { path };
+}
+
+/** Measures with the program; where there is none, what it would have measured is one row without figures. */
+export async function withPeerProgram(measure: (program: string) => Promise<Row[]>): Promise<Row[]> {
+  const program = peerProgram();
+  if ('path' in program) return measure(program.path);
+  console.log(`The servers to measure against and the load client are missing: ${program.missing}\n`);
+  return [{ metric: 'not measured', unit: '', fairway: Number.NaN, peer: null }];
 }
 
 function sourceHash(): string {

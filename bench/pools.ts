@@ -1,4 +1,4 @@
-/** The world of the benches of the xDS server: one service whose routes lead to many pools. */
+/** The objects of the benches of the xDS server, as operators write them. */
 import { mark } from './marks.ts';
 
 export const fleet = 'edge';
@@ -38,24 +38,42 @@ export function pool(at: number, change = 0): Manifest {
   return manifest('BackendPool', poolName(at), { members: [{ address: mark(change), port: 8080 }, ...rest] });
 }
 
-export function* world(pools: number): Generator<Manifest> {
-  yield manifest('Fleet', fleet, {});
-  yield manifest('VirtualService', 'shop', {
-    fleet,
-    addresses: [{ address: '192.0.2.1' }],
-    listeners: [{ name: 'web', port: 80, protocol: 'HTTP' }],
-  });
-  for (let at = 0; at < pools; at += 1) yield pool(at);
-  for (let from = 0; from < pools; from += rulesPerRoute) {
-    const ats = Array.from({ length: Math.min(rulesPerRoute, pools - from) }, (_, index) => from + index);
-    yield manifest('Route', `routes-${from}`, {
-      attachTo: [{ virtualService: 'shop', listener: 'web' }],
-      hosts: ['shop.example.com'],
-      rules: ats.map((at) => ({
+function* httpRoutes(service: string, pools: readonly number[]): Generator<Manifest> {
+  for (let from = 0; from < pools.length; from += rulesPerRoute) {
+    yield manifest('Route', `${service}-${from}`, {
+      attachTo: [{ virtualService: service, listener: 'web' }],
+      rules: pools.slice(from, from + rulesPerRoute).map((at) => ({
         name: `rule-${at}`,
         match: [{ path: { prefix: `/pools/${at}` } }],
         action: { forward: [{ pool: poolName(at) }] },
       })),
     });
+  }
+}
+
+function httpService(name: string, address: string): Manifest {
+  return manifest('VirtualService', name, {
+    fleet,
+    addresses: [{ address }],
+    listeners: [{ name: 'web', port: 80, protocol: 'HTTP' }],
+  });
+}
+
+/** One service whose routes lead to many pools. */
+export function* oneService(pools: number): Generator<Manifest> {
+  yield manifest('Fleet', fleet, {});
+  yield httpService('shop', '192.0.2.1');
+  for (let at = 0; at < pools; at += 1) yield pool(at);
+  yield* httpRoutes('shop', [...Array(pools).keys()]);
+}
+
+/** Many services, each with an address, a Route and a pool of its own. */
+export function* manyServices(services: number): Generator<Manifest> {
+  yield manifest('Fleet', fleet, {});
+  for (let at = 0; at < services; at += 1) {
+    const name = `service-${at}`;
+    yield httpService(name, `198.18.${at >> 8}.${at & 255}`);
+    yield pool(at);
+    yield* httpRoutes(name, [at]);
   }
 }

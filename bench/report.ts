@@ -11,6 +11,11 @@ export interface Bar {
   readonly limit: number;
 }
 
+/** The usual bar: so many times the peer's figure at most. */
+export function atMost(limit: number, of: Bar['of'] = 'ratio'): Bar {
+  return { of, kind: 'atMost', limit };
+}
+
 /** One figure as a scenario gives it. */
 export interface Row {
   readonly metric: string;

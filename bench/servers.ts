@@ -14,7 +14,7 @@ import { createDeltaClient, encodeNode, encodeResource, typeUrls, type WireResou
 import { connectDelta } from '../src/xds/io/index.ts';
 import { type Child, startChild } from './child.ts';
 import { mark } from './marks.ts';
-import { clusterName, fleet, type Manifest, pool, poolName, world } from './pools.ts';
+import { clusterName, fleet, type Manifest, pool, poolName } from './pools.ts';
 
 /** A server under test. */
 export interface Server {
@@ -26,33 +26,39 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** A store with so many pools in use, and a file of what Fairway serves from it, for the peers to serve as well. */
+/** A filled store, and a file of what Fairway serves from it, for the peers to serve as well. */
 export interface World {
+  /** How many pools are in use. */
   readonly pools: number;
   readonly data: string;
   readonly resources: string;
   remove(): void;
 }
 
+export interface WorldSize {
+  readonly pools: number;
+  readonly listeners: number;
+}
+
 /** How many objects go in one commit. */
 const objectsPerApply = 50;
 
-/** Fills a store through the REST API and notes what comes of it. */
-export async function createWorld(pools: number): Promise<World> {
+/** Fills a store through the REST API and notes what comes of it: `size` says how many pools and listeners that are. */
+export async function createWorld(all: Iterable<Manifest>, size: WorldSize): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'fairway-bench-'));
   const data = join(folder, 'data');
   const resources = join(folder, 'resources');
   const server = await startFairway({ data });
   try {
-    const objects = [...world(pools)];
+    const objects = [...all];
     for (let from = 0; from < objects.length; from += objectsPerApply) {
       await server.call('POST', '/v1/apply', { objects: objects.slice(from, from + objectsPerApply) });
     }
-    writeFileSync(resources, await servedResources(server.xdsPort, pools));
+    writeFileSync(resources, await servedResources(server.xdsPort, size));
   } finally {
     await server.close();
   }
-  return { pools, data, resources, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { pools: size.pools, data, resources, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 export interface Fairway extends Server {
@@ -130,11 +136,13 @@ function send(agent: Agent, url: string, method: string, body: Manifest | unknow
 }
 
 /** All that a proxy of the fleet gets, as bench/peers/resources reads it. */
-async function servedResources(xdsPort: number, pools: number): Promise<Uint8Array> {
+async function servedResources(xdsPort: number, size: WorldSize): Promise<Uint8Array> {
   const client = createDeltaClient({ node: encodeNode({ id: 'reader', cluster: fleet }) });
   client.subscribe(typeUrls.cluster, ['*']);
   client.subscribe(typeUrls.listener, ['*']);
   const { promise: complete, resolve } = Promise.withResolvers<void>();
+  const has = (type: string): number => client.resources(type).size;
+  const named: Record<string, Set<string>> = { [typeUrls.route]: new Set(), [typeUrls.extension]: new Set() };
   const connection = await connectDelta({
     client,
     address: `127.0.0.1:${xdsPort}`,
@@ -144,10 +152,13 @@ async function servedResources(xdsPort: number, pools: number): Promise<Uint8Arr
       const names = changed.map(({ name }) => name);
       if (typeUrl === typeUrls.cluster) connection.subscribe(typeUrls.endpoint, names);
       if (typeUrl === typeUrls.listener) {
-        for (const [type, name] of changed.flatMap(namedBy)) connection.subscribe(type, [name]);
+        for (const [type, name] of changed.flatMap(namedBy)) {
+          named[type]?.add(name);
+          connection.subscribe(type, [name]);
+        }
       }
-      const has = (type: string): number => client.resources(type).size;
-      if (has(typeUrls.endpoint) >= pools && has(typeUrls.route) > 0 && has(typeUrls.extension) > 0) resolve();
+      if (has(typeUrls.endpoint) < size.pools || has(typeUrls.listener) < size.listeners) return;
+      if (Object.entries(named).every(([type, names]) => has(type) >= names.size)) resolve();
     },
   });
   await complete;

@@ -3,9 +3,12 @@
  * way in, for Fairway a PUT to the REST API of a real server with its database, and everything that the server does
  * until it is quiet again is in the figure: the commit, the translation, the frames, the answers, the conditions.
  */
+import { type Layout, shared, single } from '../layouts.ts';
 import { type LoadClient, startLoad } from '../load-client.ts';
-import { type PeerProgram, peerProgram } from '../peer-program.ts';
-import type { Bar, Row } from '../report.ts';
+import { withPeerProgram } from '../peer-program.ts';
+import { oneService } from '../pools.ts';
+import { median } from '../quantile.ts';
+import { atMost, type Row } from '../report.ts';
 import { createWorld, monotonicNanos, type Server, startFairway, startPeer, type World } from '../servers.ts';
 
 export const title = 'One member changes: what 1,000 streams cost the server, and when the last one has it';
@@ -16,16 +19,15 @@ const rounds = 30;
 const warmups = 10;
 const sizes = [100, 1000] as const;
 
-interface Layout {
-  readonly name: string;
-  readonly streamsPerConnection: number;
+interface Case {
+  readonly layout: Layout;
   readonly cpuBar: number;
   readonly timeBar: number;
 }
 
-const layouts: readonly Layout[] = [
-  { name: '50 streams a connection', streamsPerConnection: 50, cpuBar: 0.3, timeBar: 0.5 },
-  { name: '1 stream a connection', streamsPerConnection: 1, cpuBar: 0.45, timeBar: 0.75 },
+const cases: readonly Case[] = [
+  { layout: shared, cpuBar: 0.3, timeBar: 0.5 },
+  { layout: single, cpuBar: 0.45, timeBar: 0.75 },
 ];
 
 interface Figures {
@@ -38,16 +40,17 @@ interface Figures {
 /** Counts all changes of the bench: no two are alike. */
 let changes = 0;
 
-export async function run(): Promise<Row[]> {
-  const program = peerProgram();
-  if ('missing' in program) console.log(`No peers, and no load client: ${program.missing}\n`);
+export function run(): Promise<Row[]> {
+  return withPeerProgram(compareAll);
+}
+
+async function compareAll(program: string): Promise<Row[]> {
   const rows: Row[] = [];
-  const flat = new Map<Layout, number>();
+  const ofSmallest = new Map<Case, number>();
   for (const pools of sizes) {
-    if ('missing' in program) break;
-    const world = await createWorld(pools);
+    const world = await createWorld(oneService(pools), { pools, listeners: 1 });
     try {
-      for (const layout of layouts) rows.push(...(await compare(program, world, layout, flat)));
+      for (const each of cases) rows.push(...(await compare(program, world, each, ofSmallest)));
     } finally {
       world.remove();
     }
@@ -55,16 +58,11 @@ export async function run(): Promise<Row[]> {
   return rows;
 }
 
-async function compare(
-  program: Exclude<PeerProgram, { missing: string }>,
-  world: World,
-  layout: Layout,
-  flat: Map<Layout, number>,
-): Promise<Row[]> {
-  const { path } = program;
-  const fairway = await measure(path, world, layout, await startFairway(world));
-  const peer = await measure(path, world, layout, await startPeer(path, 'gcp', world));
-  const floor = await measure(path, world, layout, await startPeer(path, 'floor', world));
+async function compare(program: string, world: World, each: Case, ofSmallest: Map<Case, number>): Promise<Row[]> {
+  const { layout, cpuBar, timeBar } = each;
+  const fairway = await measure(program, world, layout, await startFairway(world));
+  const peer = await measure(program, world, layout, await startPeer(program, 'gcp', world));
+  const floor = await measure(program, world, layout, await startPeer(program, 'floor', world));
   const at = `${world.pools} pools, ${layout.name}`;
   const against = (metric: string, unit: string, figure: (of: Figures) => number, limit: number): Row => ({
     metric: `${metric}, ${at}`,
@@ -74,14 +72,14 @@ async function compare(
     bar: atMost(limit),
   });
   const rows: Row[] = [
-    against('server CPU a round', 'ms', ({ cpuMs }) => cpuMs, layout.cpuBar),
+    against('server CPU a round', 'ms', ({ cpuMs }) => cpuMs, cpuBar),
     {
       metric: `  of the floor, ${at}`,
       unit: 'ms',
       fairway: fairway.cpuMs,
       peer: { name: 'floor', value: floor.cpuMs },
     },
-    against('time to the last ACK', 'ms', ({ lastAckMs }) => lastAckMs, layout.timeBar),
+    against('time to the last ACK', 'ms', ({ lastAckMs }) => lastAckMs, timeBar),
     {
       metric: `  of the floor, ${at}`,
       unit: 'ms',
@@ -96,8 +94,8 @@ async function compare(
       peer: { name: "Fairway's", value: fairway.cpuMs },
     },
   ];
-  const smaller = flat.get(layout);
-  if (smaller === undefined) flat.set(layout, fairway.cpuMs);
+  const smaller = ofSmallest.get(each);
+  if (smaller === undefined) ofSmallest.set(each, fairway.cpuMs);
   else {
     rows.push({
       metric: `server CPU a round, ${sizes.join(' to ')} pools, ${layout.name}`,
@@ -146,13 +144,4 @@ async function oneRound(world: World, server: Server, load: LoadClient): Promise
     lastAckMs: (arrived - started) / 1e6,
     loadCpuMs: load.child.cpuMs() - loadCpu,
   };
-}
-
-function atMost(limit: number): Bar {
-  return { of: 'ratio', kind: 'atMost', limit };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
