@@ -10,8 +10,8 @@ import { typeUrls } from '../../src/xds/index.ts';
 
 export interface Poison {
   readonly patch: RawPatch;
-  /** Names of secrets that are spoilt whenever they are made. */
-  readonly secrets: Set<string>;
+  /** Chains of certificates, PEM, that are spoilt. */
+  readonly chains: Set<string>;
 }
 
 /** `connectTimeout` of a pool whose cluster Envoy refuses. */
@@ -21,10 +21,10 @@ export const poisonedTimeout = '4321ms';
 export const poisonedPath = '/poison';
 
 export function createPoison(): Poison {
-  const secrets = new Set<string>();
+  const chains = new Set<string>();
   return {
-    secrets,
-    patch(type, name, message) {
+    chains,
+    patch(type, _name, message) {
       if (type === typeUrls.cluster) {
         const { connectTimeout } = message as unknown as Cluster;
         if (connectTimeout?.nanos === 321_000_000) connectTimeout.seconds = -1n;
@@ -36,9 +36,11 @@ export function createPoison(): Poison {
             match.pathSpecifier = { case: 'safeRegex', value: create(RegexMatcherSchema, { regex: '[' }) };
           }
         }
-      } else if (type === typeUrls.secret && secrets.has(name)) {
+      } else if (type === typeUrls.secret) {
         const { type: content } = message as unknown as Secret;
         if (content.case !== 'tlsCertificate') return;
+        const chain = content.value.certificateChain?.specifier;
+        if (chain?.case !== 'inlineString' || !chains.has(chain.value)) return;
         const value = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
         content.value.certificateChain = create(DataSourceSchema, { specifier: { case: 'inlineString', value } });
       }
