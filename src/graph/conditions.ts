@@ -3,7 +3,7 @@ import type { Collection, Derived, Kernel, Read } from '../view/index.ts';
 import { placeOf } from './attachments.ts';
 import type { EffectiveRows, ObjectTables } from './effective.ts';
 import { forwardOf } from './listeners.ts';
-import { anyAddress, hostKey, pathOf, socketKey } from './names.ts';
+import { anyAddress, hostKey, pathOf } from './names.ts';
 import { type References, resolveCertificate, resolveTarget } from './references.ts';
 import type { Effective, ListenerRow, Problem, RuleSet, ServiceFacts, Verdict, Verdicts } from './rows.ts';
 import { inlineKeysOf, type RuleSets } from './rule-sets.ts';
@@ -121,10 +121,11 @@ function serviceVerdicts(read: Read, parts: Parts, service: Effective<'VirtualSe
 }
 
 function socketProblems(read: Read, { services, listeners }: Parts, facts: ServiceFacts): Problem[] {
-  return facts.sockets.flatMap(({ address, port }) => {
+  return facts.sockets.flatMap((wanted) => {
     // What is served is its own.
-    if (read(listeners, socketKey(facts.key, address, port)) !== undefined) return [];
-    const owner = ownerOfSocket(read, services, facts.fleet, { port, address });
+    if (read(listeners, wanted.key) !== undefined) return [];
+    const owner = ownerOfSocket(read, services, facts.fleet, wanted);
+    const { address, port } = wanted;
     if (owner === undefined || owner === facts.key) return [];
     const socket = address === anyAddress ? `port ${port} on all addresses` : `port ${port} on ${address}`;
     const message = `${socket} belongs to the older VirtualService ${pathOf(owner)}: choose another port or address, or attach to that one by Route`;

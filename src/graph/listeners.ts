@@ -2,7 +2,7 @@ import type { DefaultAction, Forward, Listener } from '../model/index.ts';
 import type { Derived, Kernel, Read } from '../view/index.ts';
 import type { EffectiveRows } from './effective.ts';
 import { lowerCase } from './hosts.ts';
-import { anyAddress, fleetAudience, socketKey, splitKey, tableKey } from './names.ts';
+import { anyAddress, fleetAudience, tableKey } from './names.ts';
 import { type References, resolveCertificate, resolveTarget } from './references.ts';
 import type { ChainRow, Effective, ListenerRow, ServiceFacts } from './rows.ts';
 import { sameJson } from './same.ts';
@@ -19,12 +19,14 @@ export function declareListeners(
     'listeners',
     services.sockets,
     (read, key) => {
-      const [unit = '', portText = '', address = ''] = splitKey(key);
-      const port = Number(portText);
-      const service = read(effective.VirtualService, unit);
+      const [unit = ''] = read(services.sockets, key);
       const facts = read(services.facts, unit);
-      if (service === undefined || facts?.fleetExists !== true) return undefined;
-      if (ownerOfSocket(read, services, facts.fleet, { port, address }) !== unit) return undefined;
+      const socket = facts?.sockets.find((candidate) => candidate.key === key);
+      if (socket === undefined || facts?.fleetExists !== true) return undefined;
+      if (ownerOfSocket(read, services, facts.fleet, socket) !== unit) return undefined;
+      const { address, port } = socket;
+      const service = read(effective.VirtualService, unit);
+      if (service === undefined) return undefined;
       const chains = chainsOf(read, service, port);
       if (chains.length === 0) return undefined;
       return {
@@ -70,9 +72,9 @@ export function declareListeners(
 export function chainsOfService(
   read: Read,
   listeners: Derived<ListenerRow>,
-  { key, sockets }: Pick<ServiceFacts, 'key' | 'sockets'>,
+  { sockets }: Pick<ServiceFacts, 'sockets'>,
 ): ChainRow[] {
-  return sockets.flatMap(({ port, address }) => read(listeners, socketKey(key, address, port))?.chains ?? []);
+  return sockets.flatMap(({ key }) => read(listeners, key)?.chains ?? []);
 }
 
 /** The pools of a default action, of whichever protocol. */

@@ -108,6 +108,7 @@ function judge<T extends { scope: string; allowedScopes: readonly string[] | und
   scope: string,
   place: string,
 ): Resolved<T> {
+  if (facts !== undefined && allowsScope(facts.scope, facts.allowedScopes, scope)) return { key, facts };
   const { kind } = parseObjectKey(key);
   const what = `${kind} ${pathOf(key)}`;
   if (facts === undefined) {
@@ -117,11 +118,8 @@ function judge<T extends { scope: string; allowedScopes: readonly string[] | und
       : `${place} names ${what}, which does not exist: create it, or name another`;
     return { key, problem: { reason: 'ReferenceMissing', message } };
   }
-  if (!allowsScope(facts.scope, facts.allowedScopes, scope)) {
-    const message = `${place} names ${what}, which does not allow scope ${scope}: add it to its allowedScopes`;
-    return { key, problem: { reason: 'ReferenceNotAllowed', message } };
-  }
-  return { key, facts };
+  const message = `${place} names ${what}, which does not allow scope ${scope}: add it to its allowedScopes`;
+  return { key, problem: { reason: 'ReferenceNotAllowed', message } };
 }
 
 export const noTarget: Target = { clusters: [], hashes: [] };

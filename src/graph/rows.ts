@@ -82,7 +82,16 @@ export interface ServiceFacts {
   readonly enabled: boolean;
   readonly listeners: readonly ListenerFacts[];
   /** What it listens on: each address with each port once. */
-  readonly sockets: readonly { readonly address: string; readonly port: number }[];
+  readonly sockets: readonly SocketFacts[];
+}
+
+export interface SocketFacts {
+  readonly address: string;
+  readonly port: number;
+  /** See `socketKey`. */
+  readonly key: string;
+  /** See `claimKey`. */
+  readonly claim: string;
 }
 
 /** Who serves (fleet, address, port), or stands in the way of it. */

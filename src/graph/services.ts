@@ -10,7 +10,7 @@ import type { Derived, Index, Kernel, Read } from '../view/index.ts';
 import { byAge, type EffectiveRows } from './effective.ts';
 import { lowerCase } from './hosts.ts';
 import { anyAddress, claimKey, socketKey, splitKey, tableKey } from './names.ts';
-import type { Effective, ListenerFacts, ServiceFacts, SocketOwner } from './rows.ts';
+import type { Effective, ListenerFacts, ServiceFacts, SocketFacts, SocketOwner } from './rows.ts';
 import { sameJson } from './same.ts';
 
 /** The fleet of services that name none, where there is not exactly one. */
@@ -49,8 +49,8 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
     { same: sameJson },
   );
 
-  const socketClaims = kernel.index('socket claims', facts, (row: ServiceFacts) =>
-    row.sockets.map(({ port, address }) => claimKey(row.fleet, port, address)),
+  const socketClaims = kernel.index('socket claims', facts, ({ sockets }: ServiceFacts) =>
+    sockets.map(({ claim }) => claim),
   );
   const portClaims = kernel.index('port claims', facts, (row: ServiceFacts) =>
     row.sockets.map(({ port }) => portKey(row.fleet, port)),
@@ -98,9 +98,7 @@ export function declareServices(kernel: Kernel, effective: EffectiveRows): Servi
     return found.sort((a, b) => byAge(a.age, b.age));
   }
 
-  const sockets = kernel.index('sockets', facts, (row: ServiceFacts) =>
-    row.sockets.map(({ port, address }) => socketKey(row.key, address, port)),
-  );
+  const sockets = kernel.index('sockets', facts, (row: ServiceFacts) => row.sockets.map(({ key }) => key));
   return { allFleets, facts, socketClaims, widePorts, socketOwners, sockets };
 }
 
@@ -109,11 +107,10 @@ export function ownerOfSocket(
   read: Read,
   { socketClaims, widePorts, socketOwners }: Pick<Services, 'socketClaims' | 'widePorts' | 'socketOwners'>,
   fleet: string,
-  { port, address }: ServiceFacts['sockets'][number],
+  { claim, port }: SocketFacts,
 ): ObjectKey | undefined {
-  const key = claimKey(fleet, port, address);
-  const claims = read(socketClaims, key);
-  if (claims.size > 1 || read(widePorts, portKey(fleet, port)) === true) return read(socketOwners, key)?.owner;
+  const claims = read(socketClaims, claim);
+  if (claims.size > 1 || read(widePorts, portKey(fleet, port)) === true) return read(socketOwners, claim)?.owner;
   const [only] = claims;
   return only;
 }
@@ -166,7 +163,14 @@ function factsOf(service: Effective<'VirtualService'>, fleet: string, fleetExist
     fleetExists,
     enabled,
     listeners: spec.listeners.map((listener) => listenerFacts(service, listener)),
-    sockets: ports.flatMap((port) => addresses.map((address) => ({ address, port }))),
+    sockets: ports.flatMap((port) =>
+      addresses.map((address) => ({
+        address,
+        port,
+        key: socketKey(service.key, address, port),
+        claim: claimKey(fleet, port, address),
+      })),
+    ),
   };
 }
 

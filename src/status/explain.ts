@@ -5,6 +5,7 @@ import {
   pathOf,
   type ResolvedRule,
   type RuleSet,
+  type SocketFacts,
   tableName,
 } from '../graph/index.ts';
 import { type Action, type FairwayObject, type Match, type ObjectKey, objectKey, type Rule } from '../model/index.ts';
@@ -115,7 +116,7 @@ export function explain(
     problems: drafts
       .filter(({ status }) => status !== 'True')
       .map(({ type, reason, message }) => ({ condition: type, reason, message })),
-    sockets: (facts?.sockets ?? []).map((socket) => explainSocket(world, key, fleet, socket, sources)),
+    sockets: (facts?.sockets ?? []).map((socket) => explainSocket(world, key, socket, sources)),
     hosts: (facts?.listeners ?? [])
       .flatMap(({ table }) => (table === undefined ? [] : [table]))
       .filter((table, at, all) => all.indexOf(table) === at)
@@ -129,12 +130,11 @@ type Reads = Parameters<typeof explain>[2];
 function explainSocket(
   { kernel, graph }: Reads,
   key: ObjectKey,
-  fleet: string,
-  { address, port }: { readonly address: string; readonly port: number },
+  { address, port, key: socket, claim }: SocketFacts,
   sources: ExplainSources,
 ): SocketExplanation {
-  const owner = kernel.get(graph.socketOwners, `${fleet}|${port}|${address}`)?.owner ?? key;
-  const row = kernel.get(graph.listeners, `${key}|${port}|${address}`);
+  const owner = kernel.get(graph.socketOwners, claim)?.owner ?? key;
+  const row = kernel.get(graph.listeners, socket);
   const chains = (row?.chains ?? []).map((chain) => {
     const listeners = chain.kind === 'tcp' ? [chain.listener.name] : chain.listeners.map(({ name }) => name);
     const goesTo =

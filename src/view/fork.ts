@@ -1,8 +1,8 @@
 import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Failure, Index, Members, Rows, Table, World } from './collection.ts';
-import { Entry, membersOf } from './entry.ts';
-import { eachMember, hasMember, withMember, withoutMember } from './members.ts';
-import { type Base, type Cell, type Node, noCells, nodeOf, readersOf } from './node.ts';
+import { adoptedValue, Change, type Entry, membersOf } from './entry.ts';
+import { eachMember, type MemberSet } from './members.ts';
+import { type Base, Cell, type Node, noCells, nodeOf, readersOf } from './node.ts';
 
 /** How one row changed against the adopted world; undefined is absent. */
 export interface RowChange<R> {
@@ -50,8 +50,10 @@ export class Fork implements World {
   readonly #adoptions: number;
   /** Of an index: the keys that a row of its source was found to stand under here. Later rounds start from them. */
   readonly #produced: (Map<string, readonly string[]> | undefined)[];
-  /** Keys to compute in this round; of an index, keys of its source. */
-  readonly #dirty: (Set<string> | undefined)[];
+  /** What to compute in this round. */
+  readonly #dirty: (Entry[] | undefined)[];
+  /** Of an index: the keys of its source to look at in this round. */
+  readonly #moved: (string[] | undefined)[];
   /** What changed in this round and is not yet passed on. */
   readonly #changed: (Entry[] | undefined)[];
   readonly #computed: number[];
@@ -75,6 +77,7 @@ export class Fork implements World {
     this.#produced = new Array(count).fill(undefined);
     this.failed = new Array(count).fill(undefined);
     this.#dirty = new Array(count).fill(undefined);
+    this.#moved = new Array(count).fill(undefined);
     this.#changed = new Array(count).fill(undefined);
     this.#computed = new Array(count).fill(0);
   }
@@ -148,8 +151,9 @@ export class Fork implements World {
   /** The rows that differ from those of the adopted world, in no particular order. */
   changes<R>(rows: Rows<R>): RowChange<R>[] {
     const found: RowChange<R>[] = [];
-    for (const [key, { cell, value }] of this.overlays[this.#resolve(rows).order] ?? []) {
-      if (cell.value !== value) found.push({ key, before: cell.value as R, after: value as R });
+    for (const [key, entry] of this.overlays[this.#resolve(rows).order] ?? []) {
+      const before = adoptedValue(entry);
+      if (before !== entry.value) found.push({ key, before: before as R, after: entry.value as R });
     }
     return found;
   }
@@ -157,8 +161,9 @@ export class Fork implements World {
   indexChanges(index: Index): IndexChange[] {
     const found: IndexChange[] = [];
     for (const [key, entry] of this.overlays[this.#resolve(index).order] ?? []) {
-      const added = [...eachMember(entry.added)];
-      const removed = [...eachMember(entry.removed)];
+      const isNew = entry instanceof Cell;
+      const added = [...eachMember(isNew ? (entry.value as MemberSet) : entry.added)];
+      const removed = isNew ? [] : [...eachMember(entry.removed)];
       if (added.length > 0 || removed.length > 0) found.push({ key, added, removed });
     }
     return found;
@@ -209,25 +214,26 @@ export class Fork implements World {
     if (this.#rounds > 1) yield* this.#gatherOwnReaders();
     // The order of declaration is the order of computation: what makes a key of a collection dirty is declared before it.
     for (const node of this.#base.nodes) {
-      const dirty = this.#dirty[node.order];
-      if (dirty !== undefined) {
-        for (const key of dirty) {
-          if (node.sort === 'index') this.#reindex(node, key);
-          else this.#compute(node, key);
-          steps += 1;
-          if (steps % keysPerLook === 0) yield;
-        }
-        this.#dirty[node.order] = undefined;
+      // From the ends of the lists, so that they always say what is left to do.
+      const dirty = this.#dirty[node.order] ?? [];
+      for (let entry = dirty.pop(); entry !== undefined; entry = dirty.pop()) {
+        entry.dirty = false;
+        this.#compute(node, entry);
+        steps += 1;
+        if (steps % keysPerLook === 0) yield;
       }
-      const changed = this.#changed[node.order];
-      if (changed !== undefined) {
-        for (const entry of changed) {
-          entry.queued = false;
-          this.#passOn(node, entry);
-          steps += 1;
-          if (steps % keysPerLook === 0) yield;
-        }
-        this.#changed[node.order] = undefined;
+      const moved = this.#moved[node.order] ?? [];
+      for (let key = moved.pop(); key !== undefined; key = moved.pop()) {
+        this.#reindex(node, key);
+        steps += 1;
+        if (steps % keysPerLook === 0) yield;
+      }
+      const changed = this.#changed[node.order] ?? [];
+      for (let entry = changed.pop(); entry !== undefined; entry = changed.pop()) {
+        entry.queued = false;
+        this.#passOn(node, entry);
+        steps += 1;
+        if (steps % keysPerLook === 0) yield;
       }
     }
   }
@@ -237,9 +243,8 @@ export class Fork implements World {
     this.#ownReaders = readers;
     let steps = 0;
     for (const overlay of this.overlays) {
-      for (const { cell, reads } of overlay?.values() ?? []) {
-        if (reads === undefined || reads === cell.reads) continue;
-        for (const read of reads) {
+      for (const { cell, newReads } of overlay?.values() ?? []) {
+        for (const read of newReads) {
           const list = readers.get(read);
           if (list === undefined) readers.set(read, [cell]);
           else list.push(cell);
@@ -258,7 +263,8 @@ export class Fork implements World {
     }
     let entry = overlay.get(key);
     if (entry === undefined) {
-      entry = new Entry(node, key);
+      const cell = node.cells.get(key);
+      entry = cell === undefined ? new Cell(node, key) : new Change(cell);
       overlay.set(key, entry);
     }
     return entry;
@@ -283,10 +289,10 @@ export class Fork implements World {
    * told.
    */
   #assign(entry: Entry, row: unknown): boolean {
-    const { cell } = entry;
-    const node = cell.of;
+    const node = entry.cell.of;
     if (node.same(entry.value, row)) return false;
-    entry.value = entry.value !== cell.value && node.same(cell.value, row) ? cell.value : row;
+    const adopted = adoptedValue(entry);
+    entry.value = entry.value !== adopted && node.same(adopted, row) ? adopted : row;
     this.#queue(entry);
     return true;
   }
@@ -316,20 +322,27 @@ export class Fork implements World {
   #followsSource(dependent: Node, source: Node, key: string): boolean {
     // An index looks at rows; the members that stand under a key of another index are no concern of it.
     if (dependent.sort === 'index') return source.sort !== 'index';
-    const entry = this.overlays[dependent.order]?.get(key);
-    if (entry !== undefined) return entry.followsSource;
-    const cell = dependent.cells.get(key);
-    return cell === undefined || cell.leans || cell.isBlank;
+    const known = this.overlays[dependent.order]?.get(key) ?? dependent.cells.get(key);
+    return known === undefined || known.followsSource;
   }
 
   #makeDirty(node: Node, key: string): void {
-    const set = this.#dirty[node.order];
-    if (set === undefined) this.#dirty[node.order] = new Set([key]);
-    else set.add(key);
+    if (node.sort === 'index') {
+      const list = this.#moved[node.order];
+      if (list === undefined) this.#moved[node.order] = [key];
+      else list.push(key);
+      return;
+    }
+    const entry = this.#entry(node, key);
+    if (entry.dirty) return;
+    entry.dirty = true;
+    const list = this.#dirty[node.order];
+    if (list === undefined) this.#dirty[node.order] = [entry];
+    else list.push(entry);
   }
 
-  #compute(node: Node, key: string): void {
-    const entry = this.#entry(node, key);
+  #compute(node: Node, entry: Entry): void {
+    const { key } = entry.cell;
     let failure: Error | undefined;
     this.#readCount = 0;
     this.#leans = false;
@@ -367,24 +380,33 @@ export class Fork implements World {
     let row: unknown;
     for (const source of node.sources) row ??= this.#rowOf(source, key);
     const produced = this.#produced[node.order];
-    const before = produced?.get(key) ?? adoptedKeys(node, key);
     let after = noKeys;
     let failure: Error | undefined;
     this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
     if (row !== undefined) {
       try {
-        after = [...node.keysOf(row, key)];
+        after = listOf(node.keysOf(row, key));
       } catch (cause) {
         failure = new InvariantError(`the keys of ${key} in ${node.name} failed`, { cause });
       }
     }
     this.#note(node, key, failure);
+    const before = produced?.get(key) ?? adoptedKeys(node, key, row, after);
+    if (after.length === before.length && after.every((name, at) => name === before[at])) return;
     if (produced === undefined) this.#produced[node.order] = new Map([[key, after]]);
     else produced.set(key, after);
-    if (after.length === before.length && after.every((name, at) => name === before[at])) return;
-    const left = new Set(before);
-    for (const name of distinct(after)) if (!left.delete(name)) this.#enter(this.#entry(node, name), key);
-    for (const name of left) this.#withdraw(this.#entry(node, name), key);
+    const left = before.length === 0 ? undefined : new Set(before);
+    for (const name of distinct(after)) {
+      if (left?.delete(name)) continue;
+      const entry = this.#entry(node, name);
+      entry.enter(key);
+      this.#queue(entry);
+    }
+    for (const name of left ?? noKeys) {
+      const entry = this.#entry(node, name);
+      entry.withdraw(key);
+      this.#queue(entry);
+    }
   }
 
   /** What an index sees of its source. */
@@ -393,18 +415,6 @@ export class Fork implements World {
     const entry = this.overlays[source.order]?.get(key);
     const present = entry === undefined ? source.cells.get(key)?.value !== undefined : entry.present;
     return present || undefined;
-  }
-
-  #enter(entry: Entry, member: string): void {
-    if (hasMember(entry.removed, member)) entry.removed = withoutMember(entry.removed, member);
-    else entry.added = withMember(entry.added, member);
-    this.#queue(entry);
-  }
-
-  #withdraw(entry: Entry, member: string): void {
-    if (hasMember(entry.added, member)) entry.added = withoutMember(entry.added, member);
-    else entry.removed = withMember(entry.removed, member);
-    this.#queue(entry);
   }
 
   #fails(node: Node, key: string): boolean {
@@ -426,7 +436,7 @@ export class Fork implements World {
     if (node.order >= reader.order)
       throw new InvariantError(`${reader.name} reads ${node.name}, which is not declared before it`);
     let entry = this.overlays[node.order]?.get(key);
-    let cell = entry?.cell ?? node.cells.get(key);
+    let cell = entry === undefined ? node.cells.get(key) : entry.cell;
     if (key === this.#readerKey && reader.sources.includes(node)) {
       this.#leans = true;
     } else {
@@ -451,20 +461,25 @@ export class Fork implements World {
 const noKeys: readonly string[] = [];
 const nothingToDo: Iterator<undefined> = { next: () => ({ done: true, value: undefined }) };
 
-/** The keys that the adopted row stands under. */
-function adoptedKeys(node: Node, key: string): readonly string[] {
-  let row: unknown;
+/** The keys that the adopted row stands under; those of `row` are known. */
+function adoptedKeys(node: Node, key: string, row: unknown, known: readonly string[]): readonly string[] {
+  let adopted: unknown;
   for (const source of node.sources) {
     const value = source.cells.get(key)?.value;
-    row ??= source.sort === 'index' && value !== undefined ? true : value;
+    adopted ??= source.sort === 'index' && value !== undefined ? true : value;
   }
-  if (row === undefined) return noKeys;
+  if (adopted === row) return known;
+  if (adopted === undefined) return noKeys;
   try {
-    return [...node.keysOf(row, key)];
+    return listOf(node.keysOf(adopted, key));
   } catch {
     // Told when it was put: it stands under none.
     return noKeys;
   }
+}
+
+function listOf(names: Iterable<string>): readonly string[] {
+  return Array.isArray(names) ? names : [...names];
 }
 
 function distinct(names: readonly string[]): Iterable<string> {

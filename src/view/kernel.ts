@@ -1,9 +1,9 @@
 import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, World } from './collection.ts';
-import { type Entry, membersOf } from './entry.ts';
+import { type Change, type Entry, membersOf } from './entry.ts';
 import { Fork } from './fork.ts';
 import { eachMember, type MemberSet, withMember, withoutMember } from './members.ts';
-import { addReader, type Base, type Cell, dropReader, Node, nodeOf } from './node.ts';
+import { addReader, type Base, Cell, dropReader, Node, nodeOf } from './node.ts';
 
 interface Declaration {
   readonly source?: Collection | readonly Collection[];
@@ -73,7 +73,7 @@ export class Kernel implements World {
     for (let order = this.#nodes.length - 1; order >= 0; order -= 1) {
       const node = this.#nodes[order] as Node;
       const overlay = fork.overlays[order];
-      if (overlay !== undefined) for (const entry of overlay.values()) adoptEntry(node, entry, loose);
+      if (overlay !== undefined) adoptOverlay(node, overlay, loose);
       const failed = fork.failed[order];
       if (failed !== undefined) adoptFailed(node, failed);
     }
@@ -114,15 +114,28 @@ export class Kernel implements World {
   }
 }
 
-function adoptEntry(node: Node, entry: Entry, loose: Cell[]): void {
-  const { cell, reads } = entry;
-  adoptValue(entry);
-  if (reads !== undefined) {
-    cell.leans = entry.leans;
-    adoptEdges(cell, reads, loose);
+function adoptOverlay(node: Node, overlay: Map<string, Entry>, loose: Cell[]): void {
+  const isFirst = node.cells.size === 0;
+  for (const [key, entry] of overlay) {
+    if (entry instanceof Cell) {
+      for (const read of entry.reads) addReader(read, entry);
+      if (!isFirst && entry.held) node.cells.set(key, entry);
+      else if (isFirst && !entry.held) overlay.delete(key);
+    } else {
+      adoptChange(entry, loose);
+      if (!entry.cell.held) node.cells.delete(key);
+    }
   }
-  if (!cell.held) node.cells.delete(cell.key);
-  else if (entry.fresh) node.cells.set(cell.key, cell);
+  // Where nothing was, the fork, which is spent, has no changes of anything: its cells are the world's.
+  if (isFirst) node.cells = overlay as Map<string, Cell>;
+}
+
+function adoptChange(change: Change, loose: Cell[]): void {
+  const { cell, reads, leans } = change;
+  adoptValue(change);
+  if (reads === undefined) return;
+  cell.leans = leans;
+  adoptEdges(cell, reads, loose);
 }
 
 function adoptFailed(node: Node, failed: ReadonlyMap<string, Error | undefined>): void {
@@ -132,10 +145,9 @@ function adoptFailed(node: Node, failed: ReadonlyMap<string, Error | undefined>)
   }
 }
 
-function adoptValue(entry: Entry): void {
-  const { cell, added, removed } = entry;
+function adoptValue({ cell, value, added, removed }: Change): void {
   if (cell.of.sort !== 'index') {
-    cell.value = entry.value;
+    cell.value = value;
   } else if (cell.value === undefined) {
     // The fork is spent: its set can be the adopted one.
     cell.value = added;

@@ -1,9 +1,12 @@
 import { InvariantError } from '../lib/errors.ts';
-import type { Collection } from './collection.ts';
+import type { Collection, Members } from './collection.ts';
+import { asMembers, type MemberSet, withMember, withoutMember } from './members.ts';
 
 /**
  * A key of a collection with its value and its edges. The kernel holds one for each key that has a value, has an edge
  * to what it read or was read by something, absent as it may be; what has none of the three is deleted.
+ *
+ * Until it is adopted, it is what a fork has for a key that the world does not have.
  */
 export class Cell {
   readonly key: string;
@@ -13,13 +16,10 @@ export class Cell {
   /** All that it read, but for what is said by `leans`. */
   reads: readonly Cell[] = noCells;
   readers: Readers = undefined;
-  /**
-   * Whether it read its source under its own key, as nearly all do. That makes no edge: a source tells its dependents
-   * anyway. So a derivation that found nothing to say, and looked at its source only, needs no cell at all.
-   */
-  leans = false;
   /** Number of the last computation that read this, so that one computation records an edge once. */
   seen = 0;
+  /** The booleans below, a bit each: there are millions of cells. */
+  #marks = 0;
 
   constructor(of: Node, key: string) {
     this.of = of;
@@ -30,11 +30,83 @@ export class Cell {
     return this.value !== undefined || this.readers !== undefined || this.reads.length > 0;
   }
 
-  /** Whether nothing is known of its last computation: it has to be asked again whenever its source changes. */
-  get isBlank(): boolean {
-    return this.value === undefined && this.reads.length === 0;
+  /**
+   * Whether it read its source under its own key, as nearly all do. That makes no edge: a source tells its dependents
+   * anyway. So a derivation that found nothing to say, and looked at its source only, needs no cell at all.
+   */
+  get leans(): boolean {
+    return (this.#marks & marks.leans) !== 0;
+  }
+
+  set leans(on: boolean) {
+    this.#mark(marks.leans, on);
+  }
+
+  /** Whether this key of a derivation has to be computed when the row of its source has changed. */
+  get followsSource(): boolean {
+    // Without a row and without edges, nothing is known of its last computation.
+    return this.leans || (this.value === undefined && this.reads.length === 0);
+  }
+
+  // From here on: of a cell that is not adopted yet, as a fork sees it.
+
+  /** To be computed in this round. */
+  get dirty(): boolean {
+    return (this.#marks & marks.dirty) !== 0;
+  }
+
+  set dirty(on: boolean) {
+    this.#mark(marks.dirty, on);
+  }
+
+  /** Changed in this round and not yet passed on. */
+  get queued(): boolean {
+    return (this.#marks & marks.queued) !== 0;
+  }
+
+  set queued(on: boolean) {
+    this.#mark(marks.queued, on);
+  }
+
+  /** Whether the key existed when this was last passed on. */
+  get passedOn(): boolean {
+    return (this.#marks & marks.passedOn) !== 0;
+  }
+
+  set passedOn(on: boolean) {
+    this.#mark(marks.passedOn, on);
+  }
+
+  get cell(): Cell {
+    return this;
+  }
+
+  get present(): boolean {
+    return this.value !== undefined;
+  }
+
+  get members(): Members {
+    return asMembers(this.value as MemberSet);
+  }
+
+  get newReads(): readonly Cell[] {
+    return this.reads;
+  }
+
+  enter(member: string): void {
+    this.value = withMember(this.value as MemberSet, member);
+  }
+
+  withdraw(member: string): void {
+    this.value = withoutMember(this.value as MemberSet, member);
+  }
+
+  #mark(bit: number, on: boolean): void {
+    this.#marks = on ? this.#marks | bit : this.#marks & ~bit;
   }
 }
+
+const marks = { leans: 1, dirty: 2, queued: 4, passedOn: 8 } as const;
 
 /**
  * Who read a cell. Nearly all have one reader or a few, some have thousands: a `Set` for each would take more memory
@@ -109,7 +181,7 @@ export function nodeOf(base: Base, collection: Collection): Node {
  */
 export class Node {
   readonly base: Base;
-  readonly cells = new Map<string, Cell>();
+  cells = new Map<string, Cell>();
   /** What threw, by key. */
   readonly failures = new Map<string, Error>();
   /** Declared with this one as their source. */
