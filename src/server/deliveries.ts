@@ -95,7 +95,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     const streams = hub.fleet.streams();
     const fresh = {
       streams,
-      inStep: new Set(streams.filter(isInStep).map(({ streamId }) => streamId)),
+      inStep: new Set(streams.filter(hasAll).map(({ streamId }) => streamId)),
       // Of a proxy with two streams the newer one: the other is about to break.
       byNode: new Map(streams.map((stream) => [nameOf(stream.node.id), stream])),
     };
@@ -106,10 +106,14 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
 
   /**
    * Nothing is on its way to it: what such a proxy has not asked for it does not want. What it still has, for the
-   * connections that a removed listener drains, is no matter.
+   * connections that a removed listener drains, is no matter. Of a stream as it is at this moment.
    */
-  function isInStep({ filledAt, ackedRevision }: StreamStatus): boolean {
-    return hub.marked && filledAt !== undefined && ackedRevision >= hub.table.revision;
+  function hasAll({ filledAt, ackedRevision }: StreamStatus): boolean {
+    return hub.marked && filledAt !== undefined && ackedRevision >= hub.markedRevision;
+  }
+
+  function isInStep({ streamId }: StreamStatus): boolean {
+    return look().inStep.has(streamId);
   }
 
   function lostDelivery({ nodeId, filled, openedRevision, ackedRevision }: Proxy, revision: number): Delivery {

@@ -97,6 +97,20 @@ describe('how far proxies are with a resource', () => {
   });
 });
 
+test('a commit that changes no resource puts nobody out of step, before it is handed to the streams or after', () => {
+  const { rig, deliveries, told } = rigged();
+  rig.commit([resource(cluster, 'c1')]);
+  settled(rig, 'a');
+  told();
+  const state = () => deliveries.ofNode('a')?.delivery?.state;
+  expect(state()).toBe('acked');
+  rig.commit([]);
+  deliveries.tableChanged();
+  expect(state()).toBe('acked');
+  rig.pump();
+  expect(state()).toBe('acked');
+});
+
 describe('a proxy that is being filled for the first time', () => {
   test('counts for what came after it, and for all once it is filled', () => {
     const { rig, deliveries, told } = rigged();
