@@ -90,6 +90,8 @@ function refuse(stream: Stream, state: TypeState, response: Response, words: str
       else stream.host.doubt(stream, state.type, name);
     }
   }
+  // Until it has accepted one set, the client has what it had before; so it gets one, though nothing is new in it.
+  if (stream.protocol === 'sotw' && state.traits.fullSet && state.ackedRevision === 0) state.owesAnswer = true;
   // Removals go out again beside what is new; a refusal of removals alone must not become a loop.
   if (puts.size > 0) for (const name of removals) state.mark(name);
 }

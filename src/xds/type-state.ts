@@ -144,10 +144,10 @@ export class TypeState {
     return !this.busy && this.flying.size === 0 && this.waiting.size === 0 && this.refused.size === 0;
   }
 
-  /** A resource waits for what it needs. */
+  /** A resource waits for what it needs, and is not being looked at again. */
   get waitsToPut(): boolean {
     if (this.waiting.size === 0) return false;
-    for (const { what } of this.waiting.values()) if (what === 'put') return true;
+    for (const [name, { what }] of this.waiting) if (what === 'put' && !this.dirty.has(name)) return true;
     return false;
   }
 

@@ -553,3 +553,40 @@ describe('order', () => {
     expect(client.settle()).toEqual([]);
   });
 });
+
+describe('what a client brought along is not known', () => {
+  it('a first set that is refused is followed by one that is good, though nothing else is new', () => {
+    const { rig, client } = withResources(resource(listener, 'l1', 'bad'));
+    client.want(listener);
+    client.nack(client.take()[0]);
+    // It may have had another listener before.
+    expect(client.settle()).toEqual(['listener:']);
+    rig.commit([resource(listener, 'l1', 'good')]);
+    client.settle();
+    rig.commit([resource(listener, 'l1', 'bad again')]);
+    client.nack(client.take()[0]);
+    expect(client.settle()).toEqual([]);
+  });
+
+  it('a suspect of before that waits for what it needs does not hold a first set back for good', () => {
+    const { rig, client } = withResources(
+      resource(listener, 'a', 'bad'),
+      resource(listener, 'b', '1', needs(cluster, 'c1')),
+      resource(cluster, 'c1'),
+    );
+    client.want(listener);
+    client.nack(client.take()[0]);
+    client.stream.close(rig.now);
+    const again = rig.openSotw();
+    again.versions.set(route, 'earlier');
+    again.want(route);
+    again.want(listener);
+    expect(again.texts()).toEqual([]);
+    rig.pass(5_100);
+    const [first] = again.take();
+    again.nack(first);
+    expect(first && sotwText(first)).toBe('listener: a=bad');
+    rig.pass(5_100);
+    expect(again.settle()).toContain('listener: b=1');
+  });
+});
