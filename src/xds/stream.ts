@@ -195,7 +195,9 @@ export class Stream implements StreamView {
     const { type, name, hash } = resource;
     if (!this.host.forms.isOnTrial(this.version, type, name, hash) || visible(this, type, name) === undefined)
       return false;
-    return state.held.get(name)?.hash !== hash && !this.host.isCanary(this, resource);
+    if (state.held.get(name)?.hash === hash || this.host.isCanary(this, resource)) return false;
+    // A client that accepts an older form later does not undo that another has accepted this one.
+    return !this.host.heldElsewhere(this, type, name, hash);
   }
 
   /** Whether the form goes in a response of its own, so that a refusal names it. */

@@ -199,4 +199,20 @@ describe('refusals', () => {
     client.ack(response);
     expect(rig.hub.fleet.delivery(secret, 's1')).toMatchObject([{ state: 'unsubscribed' }]);
   });
+
+  it('what one accepted is not in doubt again because another accepts an older form later', () => {
+    const rig = new Rig();
+    rig.commit([resource(secret, 's1')]);
+    const one = rig.join({ typeUrl: secret, subscribe: ['s1'] });
+    one.settle();
+    rig.commit([resource(secret, 's1', 'bad')]);
+    one.nack(one.take()[0]);
+    const two = rig.join({ typeUrl: secret, subscribe: ['s1'] }, { id: 'n2', cluster: 'edge' });
+    const [lastGood] = two.take();
+    expect(lastGood && text(lastGood)).toBe('s1=1');
+    rig.commit([resource(secret, 's1', 'good')]);
+    expect(one.settle()).toEqual(['secret: s1=good']);
+    two.ack(lastGood);
+    expect(two.settle()).toEqual(['secret: s1=good']);
+  });
 });
