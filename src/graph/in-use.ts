@@ -67,7 +67,8 @@ export function declareInUse(kernel: Kernel, { effective, drains, references, ru
       const { key, generation, spec } = pool;
       const audience = audienceOf(read, fleetsOfPools, cluster);
       const leaving = read(draining, cluster).size === 0 ? nobody : leavingOf(spec, read(drains, key));
-      return { pool: key, generation, audience, spec, leaving, ...tlsOf(read, pool) };
+      const { caSecret, clientSecret, tlsBroken } = tlsOf(read, pool);
+      return { pool: key, generation, audience, spec, leaving, caSecret, clientSecret, tlsBroken };
     },
     { same: samePool },
   );

@@ -63,20 +63,16 @@ export function declareRuleSets(
     const place = `listener ${name}`;
     const attachment = { service: unit, listener: name, table: listenerFacts.table, hosts };
     const outside = { reason: 'HostConflict', message: `${place} serves none of the hosts of its route ${entry}` };
-    return {
-      ...setOf(read, key, service, route?.rules ?? [], place),
+    return setOf(read, key, service, route?.rules ?? [], place, {
       attachments: !facts.enabled || isOutside ? none : [attachment],
       detached: isOutside ? [{ service: unit, listener: name, ...outside }] : none,
-    };
+    });
   }
 
   function attachedSet(read: Read, unit: ObjectKey): RuleSet | undefined {
     const route = read(effective.Route, unit);
     if (route === undefined) return undefined;
-    return {
-      ...setOf(read, unit, route, route.spec.rules, undefined),
-      ...attachmentsOf(read, { objects, services }, route),
-    };
+    return setOf(read, unit, route, route.spec.rules, undefined, attachmentsOf(read, { objects, services }, route));
   }
 
   /** What the two sorts of sets have in common. */
@@ -86,13 +82,24 @@ export function declareRuleSets(
     { key: unit, generation, age, scope }: Effective,
     rules: readonly Rule[],
     place: string | undefined,
-  ): Omit<RuleSet, 'attachments' | 'detached'> {
+    { attachments, detached }: Pick<RuleSet, 'attachments' | 'detached'>,
+  ): RuleSet {
     const problems: Problem[] = [];
     const resolved = rules.map((rule): ResolvedRule => {
       const where = place === undefined ? `rule ${rule.name}` : `rule ${rule.name} of ${place}`;
       return { rule, target: targetOf(read, rule.action.forward, scope, where, problems) };
     });
-    return { key, unit, generation, age, scope, rules: resolved, problems: orNone(problems) };
+    return {
+      key,
+      unit,
+      generation,
+      age,
+      scope,
+      attachments,
+      rules: resolved,
+      problems: orNone(problems),
+      detached: orNone(detached),
+    };
   }
 
   function targetOf(

@@ -77,7 +77,9 @@ export function declareVirtualHosts(
       const [service] = read(ownHosts, key);
       const place = placeOf(key, oldest, service === undefined ? undefined : read(facts, service));
       if (place === undefined) return undefined;
-      return { ...place, sets: claims.filter(({ scope }) => scope === oldest?.scope).map((claim) => claim.key) };
+      const { table, host, service: owner, listener } = place;
+      const sets = claims.filter(({ scope }) => scope === oldest?.scope).map((claim) => claim.key);
+      return { table, host, sets, service: owner, listener };
     },
     { same: sameHost },
   );

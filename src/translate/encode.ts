@@ -30,6 +30,11 @@ export interface Origin {
 /** Writes the bytes of a message. */
 export type Write = (to: BinaryWriter) => void;
 
+/** Written out: a spread makes an object of twice the size, and there are several for each object in the world. */
+export function partOf({ unit, generation }: Origin, hash: string): Part {
+  return { unit, generation, hash };
+}
+
 /** Makes resources; there is one per translation. */
 export interface Encoder {
   /** A resource that came from one object; `schema` is of the message that `write` writes. */
@@ -48,7 +53,7 @@ export function createEncoder(patch: RawPatch | undefined): Encoder {
   function resource(outline: Outline, schema: DescMessage, write: Write, parts: readonly Part[] | Origin): Resource {
     const { type, name, audience, needs = nothing, warmupMs } = outline;
     const { bytes, hash } = composeResource(name, type, patched(outline, schema, write));
-    const made = { type, name, bytes, hash, audience, needs, parts: 'unit' in parts ? [{ ...parts, hash }] : parts };
+    const made = { type, name, bytes, hash, audience, needs, parts: 'unit' in parts ? [partOf(parts, hash)] : parts };
     return warmupMs === undefined ? made : { ...made, warmupMs };
   }
   return {

@@ -15,11 +15,10 @@ export type { RawPatch } from './encode.ts';
 export { type LintProblem, lint } from './lint.ts';
 export { listenerName as listenerNameOf } from './names.ts';
 export { rank as rankOf } from './precedence.ts';
+export { parseResourceKey, resourceKey } from './resources-of.ts';
 export {
   type AudienceRow,
   declareTranslation,
-  parseResourceKey,
-  resourceKey,
   type Translation,
   type TranslationOptions,
   type TranslationSource,

@@ -22,6 +22,7 @@ import { assignment, discoveryOf } from './endpoint.ts';
 import { listener, listenerNeeds } from './listener.ts';
 import { baseOfHttp1Cluster, httpPolicyName, listenerName, networkPolicyName } from './names.ts';
 import { openPolicy } from './policy-slot.ts';
+import { resourcesOf } from './resources-of.ts';
 import { routeConfiguration } from './route-configuration.ts';
 import { declareRouteFragments, type RouteFragments } from './route-fragments.ts';
 import { secret } from './secret.ts';
@@ -30,6 +31,7 @@ import type { EncodedHost } from './virtual-host.ts';
 /** The rows of the graph that translation reads. */
 export type TranslationSource = Pick<
   Graph,
+  | 'services'
   | 'listeners'
   | 'served'
   | 'virtualHosts'
@@ -70,17 +72,6 @@ export interface TranslationOptions {
   readonly rawPatch?: RawPatch;
 }
 
-/** A resource among those of all types. */
-export function resourceKey({ type, name }: { readonly type: string; readonly name: string }): string {
-  return `${type}|${name}`;
-}
-
-/** The parts of a key that `resourceKey` made. */
-export function parseResourceKey(key: string): { readonly type: string; readonly name: string } {
-  const at = key.indexOf('|');
-  return { type: key.slice(0, at), name: key.slice(at + 1) };
-}
-
 const same = { same: sameResource };
 
 /** Declares the translation on a kernel, once, after its graph. */
@@ -116,9 +107,17 @@ export function declareTranslation(
     [typeUrls.listener, listeners],
     [typeUrls.route, routes],
   ]);
-  const resourcesOf = declareResourcesOf(kernel, byType);
-  const outputs = [...byType.values()];
-  return { clusters, endpoints, secrets, extensions, listeners, routes, outputs, audiences, resourcesOf };
+  return {
+    clusters,
+    endpoints,
+    secrets,
+    extensions,
+    listeners,
+    routes,
+    outputs: [...byType.values()],
+    audiences,
+    resourcesOf: (world, object) => resourcesOf(world, graph, byType, object),
+  };
 }
 
 /** The pool as it is in a cluster. Most pools are one cluster, some another one for HTTP/1.1. */
@@ -267,19 +266,4 @@ function declareRoutes(
     },
     same,
   );
-}
-
-/** An index for each type, since they have names in common: a pool is a cluster and an assignment. */
-function declareResourcesOf(
-  kernel: Kernel,
-  byType: ReadonlyMap<string, Derived<Resource>>,
-): Translation['resourcesOf'] {
-  const indexes = [...byType].map(([type, output]) => ({
-    type,
-    names: kernel.index(`${output.name} of objects`, output, ({ parts }: Resource) => parts.map(({ unit }) => unit)),
-  }));
-  return (world, object) =>
-    indexes
-      .flatMap(({ type, names }) => [...world.members(names, object)].map((name) => resourceKey({ type, name })))
-      .sort();
 }

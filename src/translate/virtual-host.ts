@@ -13,7 +13,7 @@ import { encodeWith } from '../lib/encode-with.ts';
 import { contentHash } from '../lib/hash.ts';
 import type { Action, Match } from '../model/index.ts';
 import type { Part } from '../xds/index.ts';
-import { encode, type Origin, sameList, type Write } from './encode.ts';
+import { encode, type Origin, partOf, sameList, type Write } from './encode.ts';
 import { http1Cluster } from './names.ts';
 import { compareRank, rank } from './precedence.ts';
 import { directResponse, route } from './route.ts';
@@ -69,8 +69,7 @@ function encodeRoutes(
   routes: readonly { readonly rank: string; readonly write: Write }[],
   clusters: readonly string[],
 ): EncodedRules {
-  if (routes.length === 0)
-    return { part: { ...origin, hash: hashOfNothing }, bytes: noBytes, routes: none, clusters: none };
+  if (routes.length === 0) return { part: partOf(origin, hashOfNothing), bytes: noBytes, routes: none, clusters: none };
   const bytes = encodeWith((to) => {
     for (const { write } of routes) writeField(to, routesOfHost, write);
   });
@@ -79,7 +78,7 @@ function encodeRoutes(
     reader.skip(reader.tag()[1]);
     return { rank, end: reader.pos };
   });
-  return { part: { ...origin, hash: contentHash(bytes) }, bytes, routes: encoded, clusters };
+  return { part: partOf(origin, contentHash(bytes)), bytes, routes: encoded, clusters };
 }
 
 const none: readonly never[] = [];
@@ -171,7 +170,7 @@ export function encodeHost(
     host,
     bytes,
     // Rules that moved to another host are changed rules, though their own bytes are the same.
-    parts: contributors.map(({ part }) => (part === last?.part ? part : { ...part, hash: `${part.hash}@${host}` })),
+    parts: contributors.map(({ part }) => (part === last?.part ? part : partOf(part, `${part.hash}@${host}`))),
     clusters: contributors.length === 1 ? (contributors[0] as EncodedRules).clusters : clustersTogether(contributors),
   };
 }

@@ -39,7 +39,7 @@ export class Cell {
   }
 
   set leans(on: boolean) {
-    this.#mark(marks.leans, on);
+    this.#marks = marked(this.#marks, marks.leans, on);
   }
 
   /** Whether this key of a derivation has to be computed when the row of its source has changed. */
@@ -56,7 +56,7 @@ export class Cell {
   }
 
   set dirty(on: boolean) {
-    this.#mark(marks.dirty, on);
+    this.#marks = marked(this.#marks, marks.dirty, on);
   }
 
   /** Changed in this round and not yet passed on. */
@@ -65,7 +65,7 @@ export class Cell {
   }
 
   set queued(on: boolean) {
-    this.#mark(marks.queued, on);
+    this.#marks = marked(this.#marks, marks.queued, on);
   }
 
   /** Whether the key existed when this was last passed on. */
@@ -74,7 +74,7 @@ export class Cell {
   }
 
   set passedOn(on: boolean) {
-    this.#mark(marks.passedOn, on);
+    this.#marks = marked(this.#marks, marks.passedOn, on);
   }
 
   get cell(): Cell {
@@ -100,10 +100,11 @@ export class Cell {
   withdraw(member: string): void {
     this.value = withoutMember(this.value as MemberSet, member);
   }
+}
 
-  #mark(bit: number, on: boolean): void {
-    this.#marks = on ? this.#marks | bit : this.#marks & ~bit;
-  }
+/** Not a private method: that would take a word of each cell. */
+function marked(bits: number, mark: number, on: boolean): number {
+  return on ? bits | mark : bits & ~mark;
 }
 
 const marks = { leans: 1, dirty: 2, queued: 4, passedOn: 8 } as const;

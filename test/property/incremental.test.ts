@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { declareGraph } from '../../src/graph/index.ts';
-import { declareTranslation } from '../../src/translate/index.ts';
+import { declareTranslation, resourceKey } from '../../src/translate/index.ts';
 import { type Fork, Kernel, type Rows } from '../../src/view/index.ts';
 import { applied, change, type Edit, type Inputs, nothing } from '../support/random-objects.ts';
 
@@ -32,11 +32,22 @@ function put(fork: Fork, { graph }: Controller, from: Inputs, to: Inputs): void 
 function outcome({ kernel, graph, translation }: Controller): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   const rows: readonly Rows<unknown>[] = [...translation.outputs, translation.audiences, graph.verdicts];
+  const resources = translation.outputs.flatMap((output) =>
+    [...kernel.keys(output)].flatMap((key) => kernel.get(output, key) ?? []),
+  );
+  const withPartOf = (key: string) =>
+    resources
+      .filter(({ parts }) => parts.some(({ unit }) => unit === key))
+      .map(resourceKey)
+      .sort();
   for (const collection of rows) {
     for (const key of kernel.keys(collection)) found[`${collection.name}|${key}`] = kernel.get(collection, key);
   }
   for (const table of Object.values(graph.objects)) {
-    for (const key of kernel.keys(table)) found[`resources of ${key}`] = translation.resourcesOf(kernel, key);
+    for (const key of kernel.keys(table)) {
+      found[`resources of ${key}`] = translation.resourcesOf(kernel, key);
+      expect(found[`resources of ${key}`]).toEqual(withPartOf(key));
+    }
   }
   for (const index of [graph.referrers, graph.inScope]) {
     for (const key of kernel.keys(index)) found[`${index.name}|${key}`] = [...kernel.members(index, key)].sort();
