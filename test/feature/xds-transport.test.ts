@@ -4,7 +4,15 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
-import { createHub, encodeNode, type Hub, type HubOptions, type Resource } from '../../src/xds/index.ts';
+import {
+  createHub,
+  encodeNode,
+  type Frame,
+  type Hub,
+  type HubOptions,
+  joinFrame,
+  type Resource,
+} from '../../src/xds/index.ts';
 import { createXdsServer, type XdsServer, type XdsServerOptions } from '../../src/xds/io/index.ts';
 import { encodeSotwRequest } from '../../src/xds/sotw-wire.ts';
 import {
@@ -37,14 +45,25 @@ interface Served {
 
 async function serve(
   resources: readonly Resource[],
-  options: Partial<Omit<XdsServerOptions, 'hub'>> & { hubOptions?: Partial<HubOptions> } = {},
+  options: Partial<Omit<XdsServerOptions, 'hub'>> & {
+    hubOptions?: Partial<HubOptions>;
+    /** Whether a frame is lost on its way. */
+    loses?: (frame: Frame) => boolean;
+  } = {},
 ): Promise<Served> {
-  const { hubOptions, ...rest } = options;
+  const { hubOptions, loses = () => false, ...rest } = options;
   const hub = createHub({ random: Math.random, ...hubOptions });
   let revision = 1;
   hub.commit({ revision, puts: resources, removals: [], audiences: [{ subject: 'cluster/edge', audiences: ['all'] }] });
+  const lossy: Hub = {
+    ...hub,
+    next(now) {
+      const work = hub.next(now);
+      return work?.kind === 'frame' && loses(work.frame) ? { kind: 'more' } : work;
+    },
+  };
   const server = await createXdsServer({
-    hub,
+    hub: lossy,
     log: createLogger({ level: 'silent' }),
     listen: { host: '127.0.0.1', port: 0 },
     clock: systemClock,
@@ -70,18 +89,18 @@ async function serve(
 const node = encodeNode({ id: 'n1', cluster: 'edge' });
 const first = (request: DeltaRequestInit) => encodeDeltaRequest({ node, ...request });
 
-/** Answers all that comes, until one is the last. */
-async function drain(call: RawCall, isLast: (response: DeltaResponse) => boolean): Promise<void> {
-  let taken = 0;
-  await until('all to be answered', () => {
-    for (; taken < call.messages.length; taken++) {
-      const decoded = decodeDeltaResponse(call.messages[taken] as Buffer);
+/** Answers all that comes from now on; gives what came, as it grows. */
+function answering(call: RawCall): readonly DeltaResponse[] {
+  const responses: DeltaResponse[] = [];
+  call.stream.on('data', () => {
+    for (const bytes of call.messages.slice(responses.length)) {
+      const decoded = decodeDeltaResponse(bytes);
       if (!decoded.ok) throw new Error(decoded.error);
+      responses.push(decoded.value);
       call.send(encodeDeltaRequest({ typeUrl: decoded.value.typeUrl, nonce: decoded.value.nonce }));
-      if (isLast(decoded.value)) return true;
     }
-    return false;
   });
+  return responses;
 }
 
 describe('requests', () => {
@@ -177,16 +196,13 @@ describe('requests', () => {
     const { commit, client } = await serve([resource(cluster, 'c1')]);
     const greedy = client.call(adsPath);
     const subscribe = Array.from({ length: 100_000 }, (_, at) => `${'long '.repeat(20)}${at}`);
+    const responses = answering(greedy);
     greedy.send(first({ typeUrl: endpoint, subscribe }));
     const other = client.call(adsPath);
     other.send(first({ typeUrl: cluster }));
     await until('the other client to be served', () => other.messages.length === 1);
-    let removed = 0;
-    await drain(greedy, (response) => {
-      removed += response.removed.length;
-      return removed >= 100_000;
-    });
-    expect(removed).toBe(100_000);
+    const removed = () => responses.reduce((sum, response) => sum + response.removed.length, 0);
+    await until('all to be answered', () => removed() === 100_000, { describe: removed });
     expect(Math.max(...greedy.messages.map(({ byteLength }) => byteLength))).toBeLessThan(3.1 * 1024 * 1024);
     commit(resource(endpoint, `${'long '.repeat(20)}7`));
     await until('the one that appeared', () => greedy.messages.at(-1)?.includes(`${'long '.repeat(20)}7=1`));
@@ -377,5 +393,31 @@ describe('connections', () => {
     await until('all', () => served() === 15);
     // Ten of them at 20 a second.
     expect(performance.now() - start).toBeGreaterThan(400);
+  });
+});
+
+describe('the slow compare', () => {
+  it('repairs a message that was dropped, and nothing else', async () => {
+    let losing = true;
+    const { client, commit } = await serve([resource(route, 'r1'), resource(cluster, 'c1')], {
+      hubOptions: { answerMs: 100 },
+      compareEveryMs: { from: 400, to: 500 },
+      loses: (frame) => losing && Buffer.from(joinFrame(frame)).includes('r1=2'),
+    });
+    const call = client.call(adsPath);
+    call.send(first({ typeUrl: route, subscribe: ['r1'] }));
+    call.send(encodeDeltaRequest({ typeUrl: cluster }));
+    const responses = answering(call);
+    const texts = () =>
+      responses.flatMap(({ resources }) => resources.map(({ value }) => new TextDecoder().decode(value)));
+    const received = (wanted: string) => until(wanted, () => texts().includes(wanted), { describe: texts });
+    await received('r1=1');
+    commit(resource(route, 'r1', '2'));
+    commit(resource(cluster, 'c1', '2'));
+    // What came after it is there, and it is not.
+    await received('c1=2');
+    losing = false;
+    await received('r1=2');
+    expect(texts().sort()).toEqual(['c1=1', 'c1=2', 'r1=1', 'r1=2']);
   });
 });
