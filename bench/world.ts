@@ -98,3 +98,33 @@ export function* world(services: number): Generator<FairwayObject> {
     yield certificate(at);
   }
 }
+
+/** Kinds of changes that a world is measured by. */
+export const edits: readonly {
+  readonly name: string;
+  readonly edited: (at: number, generation: number) => FairwayObject;
+}[] = [
+  { name: 'one member', edited: (at, generation) => pool(at, generation, 'member') },
+  { name: 'one route', edited: route },
+  { name: 'one certificate', edited: certificate },
+  { name: 'one pool setting', edited: (at, generation) => pool(at, generation, 'setting') },
+];
+
+/** A Route of the service that everybody shares, with a host of its own. */
+export function crowdedRoute(at: number, generation = 1): FairwayObject {
+  return object('Route', `route-${at}`, generation, {
+    attachTo: [{ virtualService: 'shared', listener: 'web' }],
+    hosts: [`route-${at}.example.com`],
+    rules: [{ name: 'all', action: { forward: [{ pool: `service-${at}` }], timeout: `${10 + (generation % 20)}s` } }],
+  });
+}
+
+/** One service with so many Routes, each to a pool of its own. */
+export function* crowd(routes: number): Generator<FairwayObject> {
+  yield object('Fleet', fleet, 1, { ha: 'everyNode' });
+  yield object('VirtualService', 'shared', 1, { fleet, listeners: [{ name: 'web', port: 80, protocol: 'HTTP' }] });
+  for (let at = 0; at < routes; at += 1) {
+    yield crowdedRoute(at);
+    yield pool(at);
+  }
+}

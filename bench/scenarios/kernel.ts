@@ -3,73 +3,38 @@
  * promise is that it does not grow with the world. Everything from the put of one object to the adopted world and the
  * list of changed resources is in the figure; the store and the network are not.
  */
-import { setImmediate } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { declareGraph, type Graph } from '../../src/graph/index.ts';
-import { type FairwayObject, objectKey } from '../../src/model/index.ts';
-import { declareTranslation } from '../../src/translate/index.ts';
-import { type Budget, type Derived, type Fork, Kernel } from '../../src/view/index.ts';
+
+import { objectKey } from '../../src/model/index.ts';
+import { applied, type BuildFigures, type BuiltWorld, budget, build } from '../built-world.ts';
+import { median } from '../quantile.ts';
 import type { Row } from '../report.ts';
-import { certificate, fleet, keyOf, pool, route, world } from '../world.ts';
+import { edits, fleet, world } from '../world.ts';
 
 export const title = 'What one change costs in worlds of 100, 1,000 and 10,000 services';
 
 const sizes = [100, 1000, 10_000] as const;
 const [smallest, , largest] = sizes;
 
-/** Of each kind of change, after as many again that warm the code up. */
+/** Of each kind of change, after half as many that warm the code up. */
 const changes = 1000;
 const warmups = 500;
 
 /** Below this a change is a rounding error beside the write to the store, whatever its ratio. */
 const fastEnoughMicros = 50;
 
-/** The turn that one slice of work may hold, as in the server. */
-const sliceMs = 4;
-
-const edits: readonly { readonly name: string; readonly edited: (at: number, generation: number) => FairwayObject }[] =
-  [
-    { name: 'one member', edited: (at, generation) => pool(at, generation, 'member') },
-    { name: 'one route', edited: route },
-    { name: 'one certificate', edited: certificate },
-    { name: 'one pool setting', edited: (at, generation) => pool(at, generation, 'setting') },
-  ];
-
-interface World {
+interface Sized extends BuiltWorld {
   readonly services: number;
-  readonly kernel: Kernel;
-  readonly graph: Graph;
-  readonly outputs: readonly Derived<unknown>[];
-  readonly built: Built;
-}
-
-interface Built {
-  readonly settleMs: number;
-  readonly adoptMs: number;
-  /** The longest that settling held the event loop. */
-  readonly turnMs: number;
-  readonly heapMb: number;
-}
-
-const collectGarbage = exposedGc();
-
-function exposedGc(): () => void {
-  setFlagsFromString('--expose-gc');
-  return runInNewContext('gc') as () => void;
-}
-
-function heapBytes(): number {
-  collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
+  readonly built: BuildFigures;
 }
 
 export async function run(): Promise<Row[]> {
   // The first build of a process runs cold code. A small one: what it leaves to collect is in no figure of heap then.
-  await build(10);
-  const worlds: World[] = [];
-  for (const services of sizes) worlds.push(await build(services));
+  await build(world(10));
+  const worlds: Sized[] = [];
+  for (const services of sizes) {
+    const { world: made, figures } = await build(world(services));
+    worlds.push({ ...made, services, built: figures });
+  }
   const rows: Row[] = [];
   for (const edit of edits) rows.push(...(await measureEdit(worlds, edit)));
   for (const world of worlds) {
@@ -79,48 +44,15 @@ export async function run(): Promise<Row[]> {
     rows.push({ metric: `  longest turn of it, ${size}`, unit: 'ms', fairway: built.turnMs });
     rows.push({ metric: `  adoption of it, ${size}`, unit: 'ms', fairway: built.adoptMs });
     rows.push({ metric: `dry run that touches every service, ${size}`, unit: 'ms', fairway: await dryRun(world) });
-    rows.push({ metric: `cells, ${size}`, unit: 'cells', fairway: kernel.cells });
-    rows.push({ metric: `heap with inputs, ${size}`, unit: 'MB', fairway: built.heapMb });
+    rows.push({ metric: `cells per service, ${size}`, unit: 'cells', fairway: kernel.cells / services });
+    rows.push({
+      metric: `heap per service, inputs too, ${size}`,
+      unit: 'kB',
+      fairway: built.heapBytes / 1e3 / services,
+    });
+    rows.push({ metric: `heap with inputs, ${size}`, unit: 'MB', fairway: built.heapBytes / 1e6 });
   }
   return rows;
-}
-
-async function build(services: number): Promise<World> {
-  const before = heapBytes();
-  const kernel = new Kernel();
-  const graph = declareGraph(kernel);
-  const { outputs } = declareTranslation(kernel, graph);
-  const fork = kernel.fork();
-  for (const object of world(services)) put(fork, graph, object);
-  let turnMs = 0;
-  let turnStart = performance.now();
-  const started = turnStart;
-  await fork.settle({
-    sliceMs,
-    now: () => performance.now(),
-    pause: async () => {
-      turnMs = Math.max(turnMs, performance.now() - turnStart);
-      await setImmediate();
-      turnStart = performance.now();
-    },
-  });
-  const settled = performance.now();
-  kernel.adopt(fork);
-  const adopted = performance.now();
-  const [failure] = kernel.failures();
-  if (failure !== undefined) throw failure.error;
-  const heapMb = (heapBytes() - before) / 1e6;
-  return {
-    services,
-    kernel,
-    graph,
-    outputs,
-    built: { settleMs: settled - started, adoptMs: adopted - settled, turnMs, heapMb },
-  };
-}
-
-function put(fork: Fork, { objects }: Graph, object: FairwayObject): void {
-  fork.put(objects[object.kind], keyOf(object), object);
 }
 
 /** Shares no divisor with any size: comes by all services, in no order that a cache would like. */
@@ -130,7 +62,7 @@ const stride = 7919;
 let step = 0;
 
 /** The worlds take turns, so that whatever the machine does beside the bench meets all of them. */
-async function measureEdit(worlds: readonly World[], { name, edited }: (typeof edits)[number]): Promise<Row[]> {
+async function measureEdit(worlds: readonly Sized[], { name, edited }: (typeof edits)[number]): Promise<Row[]> {
   const micros = worlds.map((): number[] => []);
   for (let change = -warmups; change < changes; change += 1) {
     step += 1;
@@ -156,21 +88,8 @@ async function measureEdit(worlds: readonly World[], { name, edited }: (typeof e
   });
 }
 
-const budget: Budget = { sliceMs, now: () => performance.now(), pause: () => setImmediate() };
-
-/** Microseconds from the put to the adopted world with its list of changes. */
-async function applied({ kernel, graph, outputs }: World, object: FairwayObject): Promise<number> {
-  const started = performance.now();
-  const fork = kernel.fork();
-  put(fork, graph, object);
-  await fork.settle(budget);
-  for (const output of outputs) fork.changes(output);
-  kernel.adopt(fork);
-  return (performance.now() - started) * 1000;
-}
-
 /** Everything that one object can touch: the fleet of all services goes, and with it every listener. */
-async function dryRun({ kernel, graph, outputs }: World): Promise<number> {
+async function dryRun({ kernel, graph, outputs }: BuiltWorld): Promise<number> {
   const started = performance.now();
   const fork = kernel.fork();
   fork.remove(graph.objects.Fleet, objectKey('Fleet', undefined, fleet));
@@ -178,9 +97,4 @@ async function dryRun({ kernel, graph, outputs }: World): Promise<number> {
   const changed = outputs.reduce((sum, output) => sum + fork.changes(output).length, 0);
   if (changed === 0) throw new Error('the removal of the fleet changes nothing: this measures something else');
   return performance.now() - started;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
