@@ -138,6 +138,16 @@ test('the audiences of a fleet hold those of all that it serves', () => {
   for (const { audience } of world.resources()) expect(row?.audiences).toContain(audience);
 });
 
+test('the drain time of a fleet goes with its audiences', () => {
+  const drainMs = (world: World) => world.kernel.get(world.translation.audiences, 'edge')?.drainMs;
+  const world = worldOf(base, pool(8080));
+  expect(drainMs(world)).toBe(60_000);
+  world.apply(
+    ...objectsOf('{ apiVersion: fairway/v1, kind: Fleet, metadata: { name: edge }, spec: { drainTimeout: 7s } }'),
+  );
+  expect(drainMs(world)).toBe(7_000);
+});
+
 test.each([
   [undefined, 'default/shop/any:443'],
   ['203.0.113.10', 'default/shop/203.0.113.10:443'],
