@@ -20,7 +20,7 @@ export interface TypeStatus {
   readonly ackedRevision: number;
   /** Resources acknowledged. */
   readonly acked: number;
-  /** Names whose newest form is on the way, waits or is still to be sent. */
+  /** Names whose newest form is on the way, waits or is still to be sent; not what is to go once that is safe. */
   readonly pending: number;
   readonly rejected: readonly RejectedName[];
 }
@@ -149,12 +149,7 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
             sentRevision: state.sentRevision,
             ackedRevision: state.ackedRevision,
             acked: state.held.size,
-            pending: new Set([
-              ...state.dirty,
-              ...state.prepared.keys(),
-              ...state.waiting.keys(),
-              ...state.flying.keys(),
-            ]).size,
+            pending: state.pending,
             rejected: rejectedOf(session, state),
           })),
         });

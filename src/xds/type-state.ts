@@ -139,9 +139,16 @@ export class TypeState {
     return this.dirty.size > 0 || this.prepared.size > 0 || this.owesAnswer;
   }
 
-  /** The client has all that it should have, and refused nothing. */
+  /** The client has all that it should have, and refused nothing. What it has until connections are drained is no more. */
   get settled(): boolean {
-    return !this.busy && this.flying.size === 0 && this.waiting.size === 0 && this.refused.size === 0;
+    return !this.busy && this.flying.size === 0 && !this.waitsToPut && this.refused.size === 0;
+  }
+
+  /** Names whose newest form is on the way, waits or is still to be sent; not those that are to go once that is safe. */
+  get pending(): number {
+    const names = new Set([...this.dirty, ...this.prepared.keys(), ...this.flying.keys()]);
+    for (const [name, { what }] of this.waiting) if (what === 'put') names.add(name);
+    return names.size;
   }
 
   /** A resource waits for what it needs, and is not being looked at again. */
