@@ -30,7 +30,13 @@ export function takeAnswer(stream: Stream, state: TypeState, request: Answer, no
   stream.answered = true;
   stream.answeredSentAt = response.sentAt;
   if (request.error === undefined) accept(stream, state, response, now);
-  else refuse(stream, state, response, normaliseWords(request.error.message), now);
+  else refuse(stream, state, withSkipped(response, skipped), normaliseWords(request.error.message), now);
+}
+
+/** A refusal that stands for several responses may be that of any of them: Envoy keeps the words of the first. */
+function withSkipped(response: Response, skipped: readonly Response[]): Response {
+  if (skipped.length === 0) return response;
+  return { ...response, puts: new Map([...skipped, response].flatMap(({ puts }) => [...puts])) };
 }
 
 /**
@@ -55,8 +61,11 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
   state.ackedRevision = Math.max(state.ackedRevision, response.revision);
   state.pushesAgain = 0;
   for (const [name, form] of response.puts) {
+    if (response.takenBack.has(name)) continue;
     const newest = state.land(name, response.nonce);
-    state.suspects.delete(name);
+    // What was taken back is tried once more, alone.
+    if (isTakenBack(stream, state, name, form.hash)) state.mark(name);
+    else state.suspects.delete(name);
     if (!state.wants(name)) continue;
     state.held.set(name, form);
     // Given up and asked for again (by `*`) while it was on its way: the client has it, due to it or not.
@@ -67,8 +76,15 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
   for (const name of response.removals) {
     state.land(name, response.nonce);
     state.held.delete(name);
+    if (isTakenBack(stream, state, name, undefined)) state.mark(name);
   }
   endLinger(stream, response.nonce, now);
+}
+
+/** The client accepted a form, or a removal, that stood in for one that it did not answer for. */
+function isTakenBack(stream: Stream, state: TypeState, name: string, hash: string | undefined): boolean {
+  if (!state.traits.warms || !state.suspects.has(name)) return false;
+  return visible(stream, state.type, name)?.resource.hash !== hash;
 }
 
 /** Nothing of a refused response counts as acknowledged (rule 12), though parts may have been applied (rule 13). */
@@ -121,6 +137,7 @@ function convict(
   state.suspects.delete(name);
   const blame = blameFor(host.forms, version, form, revision, words);
   if (scope === 'local') stream.isOdd = true;
+  if (state.traits.warms) state.takeBack.set(name, hash);
   if (scope === 'convicted') host.forms.convict({ type, name, hash, version, words });
   stream.emit({ kind: 'rejected', ...blame, scope }, now);
   // What the table has now may be another form already.

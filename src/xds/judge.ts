@@ -15,7 +15,20 @@ const never = Number.POSITIVE_INFINITY;
 export function judge(stream: Stream, state: TypeState, name: string, now: number): Decision {
   if (!state.wants(name)) return 'leave';
   const entry = visible(stream, state.type, name) ?? standIn(stream, state, name);
-  return entry === undefined ? judgeRemoval(stream, state, name, now) : judgePut(stream, state, name, entry, now);
+  const decision =
+    entry === undefined ? judgeRemoval(stream, state, name, now) : judgePut(stream, state, name, entry, now);
+  const halfMade = state.takeBack.get(name);
+  if (halfMade === undefined) return decision;
+  const isOther = decision !== 'leave' && (typeof decision !== 'object' || decision.resource.hash !== halfMade);
+  return isOther ? decision : (takenBack(stream, state, name, now) ?? decision);
+}
+
+/** What undoes a half-made form; undefined: nothing can. */
+function takenBack(stream: Stream, state: TypeState, name: string, now: number): Decision | undefined {
+  const held = state.held.get(name);
+  if (held === undefined) return stillUsed(stream, state.type, name, now) === undefined ? 'remove' : undefined;
+  // What it brought along from an earlier stream is known by its hash only.
+  return 'bytes' in held ? entryOf(held, stream.table.revision) : undefined;
 }
 
 function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, now: number): Decision {

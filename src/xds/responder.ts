@@ -37,7 +37,7 @@ export function respond(stream: Stream, state: TypeState, now: number): Frame | 
     for (const name of state.waiting.keys()) state.dirty.add(name);
   }
   if (state.dirty.size === 0 && state.prepared.size === 0 && !state.owesAnswer) return undefined;
-  if (state.inWindow >= state.traits.window) return undefined;
+  if (state.inWindow >= state.window) return undefined;
   const whole = stream.protocol === 'sotw' && state.traits.fullSet;
   // Without versions there is no telling what the client holds, and it may be newer than the table (rule 34).
   if (stream.trust !== 'complete' && stream.protocol === 'sotw' && state.returned) return undefined;
@@ -74,6 +74,8 @@ function collect(stream: Stream, state: TypeState, now: number): Changes {
     }
     const alone = decision !== 'remove' && (state.traits.single || stream.goesAlone(state, decision.resource));
     const empty = puts.length === 0 && removals === undefined;
+    // Beside one that warms, a refusal would never be told.
+    if (alone && state.traits.warms && state.inWindow > 0) continue;
     if (alone && !empty) {
       if (state.traits.single) break;
       continue;
@@ -128,8 +130,11 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   const nonce = stream.nextNonce();
   if (state.type === typeUrls.listener) linger(stream, state, puts, removals, nonce);
   if (state.type === typeUrls.cluster) follow(stream, state, puts);
+  let warmupMs = 0;
   for (const { resource } of puts) {
+    if (resource.warmupMs !== undefined) warmupMs = Math.max(warmupMs, resource.warmupMs);
     state.leave(resource.name);
+    state.takeBack.delete(resource.name);
     // A refusal counts as long as the table has what was refused, whatever is sent in its place.
     const refused = state.refused.get(resource.name);
     if (refused !== undefined && visible(stream, state.type, resource.name)?.resource.hash !== refused.hash) {
@@ -138,6 +143,9 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   }
   for (const name of removals) {
     state.leave(name);
+    // What was refused stays refused while the table has it, though its remains are taken away.
+    state.takeBack.delete(name);
+    if (visible(stream, state.type, name) !== undefined) continue;
     state.refused.delete(name);
     state.suspects.delete(name);
   }
@@ -145,7 +153,8 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   const { revision } = stream.table;
   state.owesAnswer = false;
   state.sentRevision = revision;
-  state.fly({ nonce, sentAt: now, revision, puts: forms, removals: gone, overdue: false });
+  const dueAt = now + stream.host.options.answerMs + warmupMs;
+  state.fly({ nonce, sentAt: now, dueAt, revision, puts: forms, removals: gone, overdue: false, takenBack: new Set() });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
   const removed = stream.protocol === 'delta' ? removals : noRemovals;

@@ -29,8 +29,8 @@ export interface StreamError {
 const clusterRequestMs = 1_000;
 /** A stream that never asks for listeners counts as filled when it rests this long. */
 const fillMs = 5_000;
-/** Clusters whose answer is due are pushed again this often; then only an operator can help. */
-const maxPushesAgain = 3;
+/** Clusters whose answer is due are pushed again, then taken back; after that only an operator can help. */
+const maxPushesAgain = 2;
 /** Names that a stream may ask for: ten times what a large Envoy does. All are kept, those that do not exist, too. */
 const maxNames = 1_000_000;
 /** Names that one step of a comparison marks: a millisecond's worth. */
@@ -252,7 +252,7 @@ export class Session {
     for (const state of this.stream.states) {
       soonest = Math.min(soonest, state.waitingUntil);
       for (const response of state.unanswered) {
-        if (!response.overdue) soonest = Math.min(soonest, response.sentAt + this.stream.host.options.answerMs);
+        if (!response.overdue) soonest = Math.min(soonest, response.dueAt);
       }
       for (const refusal of state.refused.values()) {
         if (refusal.retryAt !== undefined && !refusal.trying) soonest = Math.min(soonest, refusal.retryAt);
@@ -291,7 +291,7 @@ export class Session {
       state.mark(name);
     }
     for (const response of [...state.unanswered]) {
-      if (!response.overdue && now >= response.sentAt + this.stream.host.options.answerMs) {
+      if (!response.overdue && now >= response.dueAt) {
         this.#late(state, response, now);
       }
     }
@@ -301,9 +301,28 @@ export class Session {
     response.overdue = true;
     this.stream.stall('answer', state.type, [...response.puts.keys(), ...response.removals], undefined, now);
     // Stuck warming: Envoy answers nothing for clusters until the last one is ready, or pushed again.
-    if (state.type !== typeUrls.cluster || state.pushesAgain >= maxPushesAgain) return;
+    if (!state.traits.warms || state.pushesAgain >= maxPushesAgain) return;
     state.pushesAgain += 1;
-    abandon(this.stream, state, response, true);
+    // An assignment may have been lost. If it was not that, there is a cluster that Envoy refused and cannot say so.
+    if (state.pushesAgain === 1) abandon(this.stream, state, response, true);
+    else this.#takeBack(state, response);
+  }
+
+  /**
+   * Gives the client back what it had before a response that it does not answer. What was new in it and is in use by now
+   * stays: its assignment was asked for, so it is ready. Then the answer comes, and names who is to blame.
+   */
+  #takeBack(state: TypeState, response: Response): void {
+    const assignments = this.stream.state(typeUrls.endpoint);
+    for (const [name, form] of response.puts) {
+      const held = state.held.get(name);
+      const assignment = form.needs.find(({ type }) => type === typeUrls.endpoint)?.name ?? name;
+      if (held?.hash === form.hash || (held === undefined && assignments?.subscription.names.has(assignment))) continue;
+      state.takeBack.set(name, form.hash);
+      state.suspects.add(name);
+      state.mark(name);
+      response.takenBack.add(name);
+    }
   }
 
   close(now: number): void {

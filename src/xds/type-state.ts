@@ -15,6 +15,8 @@ import { type TypeTraits, traitsOf } from './types.ts';
 export interface Response {
   readonly nonce: string;
   readonly sentAt: number;
+  /** When an answer should have come: clusters with checks, DNS or TLS take their time. */
+  readonly dueAt: number;
   /** Revision of the table when it was made. */
   readonly revision: number;
   /** Shared with other streams. */
@@ -22,6 +24,11 @@ export interface Response {
   readonly removals: readonly string[];
   /** The answer is past its deadline and that was said. */
   overdue: boolean;
+  /**
+   * Names of which an acknowledgement says nothing any more: Envoy takes a cluster that it refused once when it comes
+   * again unchanged.
+   */
+  readonly takenBack: Set<string>;
 }
 
 /** A refusal by this client. */
@@ -64,6 +71,11 @@ export class TypeState {
   /** Names of a refused batch: each is sent again alone, so that a refusal names itself. */
   readonly suspects = new Set<string>();
   readonly refused = new Map<string, Refusal>();
+  /**
+   * Names of which the client may keep a form half-made that it refused, or never answered for, with the hash of that.
+   * Unless another one is to be sent, it gets once more what it had before, or the removal of what it never had.
+   */
+  readonly takeBack = new Map<string, string>();
   readonly unanswered: Response[] = [];
   /** The first wildcard request is answered even when there is nothing (rule 29). */
   owesAnswer = false;
@@ -123,6 +135,7 @@ export class TypeState {
     this.leave(name);
     this.suspects.delete(name);
     this.refused.delete(name);
+    this.takeBack.delete(name);
   }
 
   /** Nothing is to be done about the name for now. */
@@ -156,6 +169,11 @@ export class TypeState {
     if (this.waiting.size === 0) return false;
     for (const [name, { what }] of this.waiting) if (what === 'put' && !this.dirty.has(name)) return true;
     return false;
+  }
+
+  /** Responses that may be unanswered now. A refusal beside something that warms would never be told. */
+  get window(): number {
+    return this.traits.warms && this.suspects.size > 0 ? 1 : this.traits.window;
   }
 
   /** Responses that count against the window: an overdue one must not stop the type (rule 15). */

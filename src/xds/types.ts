@@ -18,6 +18,11 @@ export interface TypeTraits {
    * deletion (rule 27). Responses of the other types say nothing of what they leave out.
    */
   readonly fullSet: boolean;
+  /**
+   * Whether the client makes it ready before it answers. Envoy keeps a cluster whose load balancing it refused as one
+   * that warms for ever, and while one warms it answers for none (seen on 1.40).
+   */
+  readonly warms: boolean;
   /** Whether clients ask for it by name only: in state-of-the-world, an empty list never means all (rule 20). */
   readonly byName: boolean;
 }
@@ -31,11 +36,18 @@ const clusterWindow = 8;
  */
 const singleWindow = 32;
 
-const whole = { single: false, removable: true, fullSet: true, byName: false } as const;
-const named = { single: true, window: singleWindow, removable: true, fullSet: false, byName: true } as const;
+const whole = { single: false, removable: true, fullSet: true, warms: false, byName: false } as const;
+const named = {
+  single: true,
+  window: singleWindow,
+  removable: true,
+  fullSet: false,
+  warms: false,
+  byName: true,
+} as const;
 
 const known: ReadonlyMap<TypeUrl, TypeTraits> = new Map<TypeUrl, TypeTraits>([
-  [typeUrls.cluster, { ...whole, order: 0, window: clusterWindow }],
+  [typeUrls.cluster, { ...whole, order: 0, window: clusterWindow, warms: true }],
   [typeUrls.endpoint, { ...named, order: 1, single: false, window: 1 }],
   [typeUrls.secret, { ...named, order: 2 }],
   [typeUrls.extension, { ...named, order: 3, removable: false }],
@@ -49,6 +61,7 @@ const others: TypeTraits = {
   single: false,
   window: 1,
   removable: true,
+  warms: false,
   fullSet: false,
   byName: false,
 };

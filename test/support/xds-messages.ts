@@ -1,7 +1,11 @@
 /** Envoy's messages by hand, the least that serves: for tests of the xDS room, which knows no object of Fairway. */
 import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Any, anyPack } from '@bufbuild/protobuf/wkt';
-import { Cluster_DiscoveryType, ClusterSchema } from '../../src/gen/envoy/config/cluster/v3/cluster_pb.js';
+import {
+  Cluster_DiscoveryType,
+  Cluster_LbPolicy,
+  ClusterSchema,
+} from '../../src/gen/envoy/config/cluster/v3/cluster_pb.js';
 import { type ConfigSource, ConfigSourceSchema } from '../../src/gen/envoy/config/core/v3/config_source_pb.js';
 import { TypedExtensionConfigSchema } from '../../src/gen/envoy/config/core/v3/extension_pb.js';
 import { ClusterLoadAssignmentSchema } from '../../src/gen/envoy/config/endpoint/v3/endpoint_pb.js';
@@ -62,6 +66,24 @@ export function checkedCluster(name: string, timeoutS: number): Resource {
   };
   const resource = made(typeUrls.cluster, name, ClusterSchema, init, [{ type: typeUrls.endpoint, name }]);
   return { ...resource, warmupMs: timeoutS * 1_000 + 2_000 };
+}
+
+/**
+ * A cluster that Envoy refuses and keeps all the same, as one that warms for ever: while it does, Envoy answers for no
+ * cluster, not even with this refusal, if another one warms beside it.
+ */
+export function ghostCluster(name: string): Resource {
+  const init: MessageInitShape<typeof ClusterSchema> = {
+    name,
+    clusterDiscoveryType: { case: 'type', value: Cluster_DiscoveryType.EDS },
+    edsClusterConfig: { edsConfig: ads },
+    lbPolicy: Cluster_LbPolicy.RING_HASH,
+    lbConfig: {
+      case: 'ringHashLbConfig',
+      value: { minimumRingSize: 100n, maximumRingSize: 10n },
+    },
+  };
+  return made(typeUrls.cluster, name, ClusterSchema, init, [{ type: typeUrls.endpoint, name }]);
 }
 
 /** A cluster that Envoy refuses while it builds it, so that the others of a response are applied. */

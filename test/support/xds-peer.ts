@@ -21,8 +21,12 @@ export interface HandServer {
 }
 
 /** Serves all streams of the cluster `edge`. */
-export async function serveByHand(resources: readonly Resource[], port = 0): Promise<HandServer> {
-  const hub = createHub({ random: Math.random, answerMs: 5_000 });
+export async function serveByHand(
+  resources: readonly Resource[],
+  port = 0,
+  { answerMs = 5_000 }: { answerMs?: number } = {},
+): Promise<HandServer> {
+  const hub = createHub({ random: Math.random, answerMs });
   const frames: string[] = [];
   const progress: Progress[] = [];
   // Notes what passes by, and changes nothing.

@@ -22,7 +22,8 @@ describe('refusals', () => {
     const rig = new Rig();
     rig.commit([resource(cluster, 'c1'), resource(cluster, 'c2', 'bad'), resource(cluster, 'c3')]);
     const client = rig.join({ typeUrl: cluster });
-    expect(answering(client, 'bad')).toEqual(['c1=1 c2=bad c3=1', 'c1=1', 'c2=bad', 'c3=1']);
+    // Of a refused cluster Envoy may keep a ghost, which is taken away in the end.
+    expect(answering(client, 'bad')).toEqual(['c1=1 c2=bad c3=1', 'c1=1', 'c2=bad', 'c3=1', '-c2']);
     expect(rig.events('rejected')).toMatchObject([
       { type: cluster, name: 'c2', words: 'there is bad', scope: 'convicted', nodeId: 'n1' },
     ]);
@@ -39,7 +40,7 @@ describe('refusals', () => {
     const client = rig.join({ typeUrl: cluster });
     client.settle();
     rig.commit([resource(cluster, 'c1', 'bad')], { removals: [{ type: cluster, name: 'c2' }] });
-    expect(answering(client, 'bad')).toEqual(['c1=bad -c2', '-c2']);
+    expect(answering(client, 'bad')).toEqual(['c1=bad -c2', 'c1=1 -c2']);
   });
 
   it('a refused removal is not sent in a loop', () => {

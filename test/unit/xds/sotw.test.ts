@@ -178,6 +178,7 @@ describe('answers', () => {
       'cluster: a=2 b=bad c=1 new=1',
       'cluster: a=2 b=1 c=1',
       'cluster: a=2 b=bad c=1',
+      'cluster: a=2 b=1 c=1',
       'cluster: a=2 b=1 c=1 new=1',
     ]);
     expect(rig.events('rejected')).toMatchObject([{ name: 'b', scope: 'convicted' }]);
