@@ -233,9 +233,11 @@ async function addRoutes(bed: Bed, data: string, options: LiveOptions, say: (lin
 function addedPool(bed: Bed, n: number, connectTimeout = '5s'): Manifest {
   const check = { type: 'HTTP', path: '/', interval: '2s', timeout: '2s' };
   const more = { connectTimeout, ...(n % checkedEvery === 0 ? { healthChecks: [check] } : {}) };
-  return n % http2Every === 0
-    ? pool(`added-${n}`, bed.http2, { ...more, protocol: 'http2' })
-    : pool(`added-${n}`, bed.steady, more);
+  const isHttp2 = n % http2Every === 0;
+  const from = isHttp2 ? bed.http2 : bed.steady;
+  // One member each: Envoy keeps connections per pool and member, and a thousand pools are a lot of sockets.
+  const members = from.slice(n % from.length).slice(0, 1);
+  return pool(`added-${n}`, members, isHttp2 ? { ...more, protocol: 'http2' } : more);
 }
 
 /** Settings of pools that are in use, shares of the traffic, and a pool that gets another name. */

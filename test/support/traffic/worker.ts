@@ -16,6 +16,9 @@ const tickMs = 5;
 /** Requests of one kind under way at most: where a proxy hangs they fail one after another, by their time limit. */
 const maxUnderWay = 256;
 
+/** Requests for a host that has not answered yet; each makes the proxy open a connection, once it has a route. */
+const maxAtOnce = 4;
+
 interface Host {
   answered: boolean;
   underWay: number;
@@ -44,7 +47,7 @@ function createStream(kind: 'http1' | 'http2', perSecond: number, ask: Ask) {
   /** Every other request is for a host that has not answered yet, so that its first moments are looked at closely. */
   function next(): string {
     const fresh = sent % 2 === 0 ? order.findLast((name) => hosts.get(name)?.answered === false) : undefined;
-    if (fresh !== undefined) return fresh;
+    if (fresh !== undefined && (hosts.get(fresh)?.underWay ?? 0) < maxAtOnce) return fresh;
     turn = (turn + 1) % order.length;
     return order[turn] as string;
   }
@@ -53,10 +56,12 @@ function createStream(kind: 'http1' | 'http2', perSecond: number, ask: Ask) {
     underWay += 1;
     host.underWay += 1;
     sent += 1;
+    // Of requests under way when the first one is answered, some were sent before there was a route.
+    const { answered } = host;
     try {
       const status = await ask(name);
       if (status === 200) host.answered = true;
-      else if (status !== 404 || host.answered) fail(kind, name, `status ${status}`);
+      else if (status !== 404 || answered) fail(kind, name, `status ${status}`);
     } catch (error) {
       fail(kind, name, error instanceof Error ? error.message : String(error));
     }
