@@ -28,11 +28,18 @@ export interface SearchInput {
   /** Hash of the resource as it is made now; undefined when there is none. */
   readonly hash: string | undefined;
   /** The object as it stands. */
-  readonly standing: (unit: ObjectKey) => { readonly uid: string; readonly generation: number } | undefined;
+  readonly standing: (unit: ObjectKey) => Standing | undefined;
   /** Whether the resource is made for this object, so that without it there is none. */
   readonly isFrame: (unit: ObjectKey) => boolean;
   /** Whether the object is held back for another resource, so that a trial of this one would not try it. */
   readonly isHeldElsewhere: (unit: ObjectKey) => boolean;
+}
+
+export interface Standing {
+  readonly uid: string;
+  readonly generation: number;
+  /** Revision of the store at which it was last changed. */
+  readonly revision: number;
 }
 
 export interface SearchStep {
@@ -61,14 +68,18 @@ export function advance(input: SearchInput): SearchStep {
 
 /** The objects to lay a refusal at, of what was served since the record was written. */
 function suspectsNow(
-  { revision, hash: refused, acquitted, suspects }: Rejection,
-  { since, hash }: SearchInput,
+  { revision, hash: refused, acquitted, suspects, isBaseKnown }: Rejection,
+  { since, hash, standing }: SearchInput,
   record: SearchRecord | undefined,
 ): readonly Suspect[] {
   if (acquitted) return [];
-  if (revision >= since) return suspects;
-  // The trial led back to what was refused before: nobody is asked again, and of its suspects some are innocent by now.
   const tried = new Set(record?.trial.map(({ unit }) => unit));
+  if (revision >= since) {
+    if (isBaseKnown || tried.size === 0) return suspects;
+    // What was served before the trial was accepted: what changed since is what is on trial, and what was edited.
+    return suspects.filter(({ unit }) => tried.has(unit) || (standing(unit)?.revision ?? 0) > since);
+  }
+  // The trial led back to what was refused before: nobody is asked again, and of its suspects some are innocent by now.
   return refused === hash ? suspects.filter(({ unit }) => tried.has(unit)) : [];
 }
 
@@ -128,10 +139,13 @@ function nextTrial(input: SearchInput, hot: readonly Suspect[], cold: readonly S
 function blame(input: SearchInput, rejection: Rejection, suspects: readonly Suspect[]): SearchRecord | undefined {
   const record = input.record ?? noRecord(rejection);
   const known = new Map(allOf(record).map((suspect) => [suspect.unit, suspect]));
-  // The same generation was good before: something that it names is to blame, and no older spec would help.
-  const blamed = suspects
-    .filter((suspect) => isStanding(input, suspect) && suspect.good !== suspect.refused)
-    .map((suspect) => withKnownGood(suspect, known.get(suspect.unit)));
+  const isGuess = !rejection.isBaseKnown && record.trial.length === 0 && suspects.length > 1;
+  const blamed = isGuess
+    ? [...record.hot, ...newest(input, suspects, known, Math.max(1, record.hot.length))]
+    : suspects
+        // The same generation was good before: something that it names is to blame, and no older spec would help.
+        .filter((suspect) => isStanding(input, suspect) && suspect.good !== suspect.refused)
+        .map((suspect) => withKnownGood(suspect, known.get(suspect.unit)));
   const lowered = lowerGood(record, suspects);
   if (blamed.length === 0) return lowered === record ? input.record : lowered;
   const isSearching = record.evidence !== null;
@@ -142,6 +156,7 @@ function blame(input: SearchInput, rejection: Rejection, suspects: readonly Susp
   const cold = [...lowered.cold, ...lowered.hot].filter(others);
   const [only] = blamed;
   const alone =
+    !isGuess &&
     blamed.length === 1 &&
     (suspects.length === 1 || (record.trial.length === 1 && !others(record.trial[0] as Suspect)));
   const culprits: readonly Culprit[] = alone && only !== undefined ? [{ ...only, evidence }] : [];
@@ -169,6 +184,33 @@ function holdsTheSame(a: SearchRecord, b: SearchRecord): boolean {
     );
   });
 }
+
+/**
+ * Where it is not known what was accepted last (proxies had it from an earlier run of the server), it is not all held
+ * back, but what was changed last, and twice as much each time until the rest is accepted: most of it was good for long.
+ */
+function newest(
+  input: SearchInput,
+  suspects: readonly Suspect[],
+  known: ReadonlyMap<ObjectKey, Suspect>,
+  count: number,
+): readonly Suspect[] {
+  const age = ({ unit }: Suspect): number => input.standing(unit)?.revision ?? 0;
+  const candidates = suspects
+    .filter((suspect) => isStanding(input, suspect) && !input.isHeldElsewhere(suspect.unit))
+    .map((suspect) => {
+      const before = suspect.refused > 1 ? suspect.refused - 1 : null;
+      return withKnownGood({ ...suspect, good: suspect.good ?? before }, known.get(suspect.unit));
+    })
+    .filter(({ unit, good }) => good !== null || !input.isFrame(unit))
+    .sort((a, b) => age(b) - age(a) || (a.unit < b.unit ? -1 : 1))
+    .slice(0, count);
+  // What has an older form loses less than what has none, so the first steps end before the latter.
+  const end = candidates.findIndex(({ good }, at) => at > 0 && good === null && candidates[at - 1]?.good !== null);
+  return count > carefulUpTo || end < 0 ? candidates : candidates.slice(0, end);
+}
+
+const carefulUpTo = 8;
 
 function noRecord({ type, name }: Rejection): SearchRecord {
   return { type, name, guilty: [], trial: [], hot: [], cold: [], evidence: null };

@@ -1,5 +1,5 @@
 import { createLatest } from '../lib/latest.ts';
-import { storeKey } from '../model/index.ts';
+import { type ObjectKey, storeKey } from '../model/index.ts';
 import { encodeSearch, partsOfWrite, piecesOf, type SearchRecord, surplusPieces } from '../status/index.ts';
 import type { Store, Transaction } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -7,7 +7,7 @@ import { kindOf } from './adoption.ts';
 import { isHeldElsewhere } from './held.ts';
 import type { Stored } from './long-records.ts';
 import type { Mirror } from './mirror.ts';
-import { advance, type SearchInput } from './search.ts';
+import { advance, type SearchInput, type Standing } from './search.ts';
 import { objectOf } from './world.ts';
 
 /** Looks for the objects at fault where proxies refused something, and holds them back. The leader's alone. */
@@ -51,7 +51,7 @@ export function createSearcher({ mirror, store, newId, log }: SearcherOptions): 
       since: search?.revision ?? 0,
       rejection,
       hash: resource === undefined ? undefined : hashOf(mirror, resource),
-      standing: (unit) => objectOf(mirror, unit)?.metadata,
+      standing: (unit) => standingOf(mirror, unit),
       isFrame: (unit) => kindOf(unit) === 'VirtualService',
       isHeldElsewhere: (unit) => isHeldElsewhere(mirror.records.held(unit), key),
     };
@@ -97,6 +97,11 @@ export function createSearcher({ mirror, store, newId, log }: SearcherOptions): 
     onError: (error) => log.warn({ event: 'searches_not_stored', err: error }),
   });
   return { nudge: () => latest.nudge(), close: () => latest.close() };
+}
+
+function standingOf(mirror: Mirror, unit: ObjectKey): Standing | undefined {
+  const metadata = objectOf(mirror, unit)?.metadata;
+  return metadata && { uid: metadata.uid, generation: metadata.generation, revision: Number(metadata.revision) };
 }
 
 /** Hash of a resource as the View makes it now. */

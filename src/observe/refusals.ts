@@ -26,7 +26,7 @@ export interface Refusal {
   readonly version: string;
   /** Undefined: it was not asked again, since it is known that all of the version refuse this form. */
   readonly node: string | undefined;
-  /** The form accepted last. */
+  /** The form accepted last; undefined when it is not known, and the suspects are all objects. */
   readonly accepted: { readonly hash: string; readonly revision: number } | undefined;
   readonly suspects: readonly Suspect[];
 }
@@ -141,7 +141,7 @@ export function add(
   refusal: Refusal,
   { isNew, at }: { isNew: boolean; at: string },
 ): Rejection {
-  const { node, type, name, hash, revision, words, version, suspects } = refusal;
+  const { node, type, name, hash, revision, words, version, suspects, accepted } = refusal;
   if (before !== undefined && before.hash !== hash) {
     // A proxy that lags refuses what nobody serves any more.
     if (revision < before.revision) return before;
@@ -162,9 +162,10 @@ export function add(
     nodeCount: before.nodeCount + (isNew ? 1 : 0),
     count: before.count + (node === undefined ? 0 : 1),
     last: at,
-    accepted: newer(before.accepted, refusal.accepted),
+    accepted: newer(before.accepted, accepted),
     acquitted: before.acquitted && !isLater,
     suspects: isLater ? suspects : before.suspects,
+    isBaseKnown: isLater ? accepted !== undefined : before.isBaseKnown,
   };
 }
 
@@ -186,6 +187,7 @@ function first(refusal: Refusal, at: string): Rejection {
     accepted: accepted ?? null,
     acquitted: false,
     suspects,
+    isBaseKnown: accepted !== undefined,
   };
 }
 

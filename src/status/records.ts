@@ -35,6 +35,8 @@ export interface Rejection {
   readonly acquitted: boolean;
   /** The objects that changed between the form accepted last and the refused one. */
   readonly suspects: readonly Suspect[];
+  /** False: it is not known which form was accepted last, so that the suspects are all objects in the refused one. */
+  readonly isBaseKnown: boolean;
 }
 
 export interface Suspect {

@@ -98,6 +98,68 @@ test('edits and removals at any time in between: it converges, and what stands b
   );
 });
 
+test('after a restart, when nobody knows what was accepted, only what was changed last is held back', () => {
+  const scenario = fc.integer({ min: 2, max: 100 }).chain((count) =>
+    fc.record({
+      count: fc.constant(count),
+      /** How many objects were edited after the culprit. */
+      later: fc.integer({ min: 0, max: count - 2 }),
+      isNew: fc.boolean(),
+    }),
+  );
+  fc.assert(
+    fc.property(scenario, ({ count, later, isNew }) => {
+      const all = units(count);
+      const culprit = all[0] as string;
+      const refusedGeneration = isNew ? 1 : 2;
+      const rig = new SearchRig((unit, generation) => unit === culprit && generation === refusedGeneration);
+      const others = all.slice(1);
+      rig.edit(...(isNew ? others : all));
+      rig.settle();
+      rig.restart();
+      rig.edit(culprit);
+      for (const unit of others.slice(0, later)) rig.edit(unit);
+      let fewest = count;
+      for (let step = 0; step < 1_000; step += 1) {
+        rig.proxy();
+        fewest = Math.min(fewest, rig.form().size);
+        if (!rig.leader()) break;
+      }
+      expect(rig.guilty).toEqual([culprit]);
+      expect(rig.record?.hot).toEqual([]);
+      expect(rig.record?.cold).toEqual([]);
+      for (const unit of others) expect(rig.accepted.get(unit)).toEqual(rig.form().get(unit));
+      // At most twice as many as had to be held were missing, and only those without an older form.
+      expect(fewest).toBeGreaterThanOrEqual(count - 2 * (later + 1));
+      if (later === 0) expect(fewest).toBeGreaterThanOrEqual(isNew ? count - 1 : count);
+      expect(new Set(rig.sent).size).toBe(rig.sent.length);
+      expect(rig.sent.length).toBeLessThanOrEqual(1 + 2 * allowed(1, count));
+    }),
+  );
+});
+
+test('all of it new and unknown: still exactly the culprits', () => {
+  const scenario = fc.integer({ min: 1, max: 100 }).chain((count) =>
+    fc.record({
+      count: fc.constant(count),
+      bad: fc.uniqueArray(fc.integer({ min: 0, max: count - 1 }), { maxLength: Math.min(count, 4) }),
+    }),
+  );
+  fc.assert(
+    fc.property(scenario, ({ count, bad }) => {
+      const all = units(count);
+      const culprits = bad.map((at) => all[at] as string).sort();
+      const rig = new SearchRig((unit) => culprits.includes(unit));
+      rig.restart();
+      for (const unit of all) rig.edit(unit);
+      rig.settle();
+      expect(rig.guilty).toEqual(culprits);
+      expect(rig.accepted.size).toBe(count - culprits.length);
+      expect(new Set(rig.sent).size).toBe(rig.sent.length);
+    }),
+  );
+});
+
 describe('what a search costs at full size', () => {
   test.each([
     [1, 3_000],

@@ -28,6 +28,7 @@ export function rejectionOf(rest: Partial<Rejection> = {}): Rejection {
     accepted: null,
     acquitted: false,
     suspects: [suspectOf()],
+    isBaseKnown: true,
     ...rest,
   };
 }

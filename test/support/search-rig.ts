@@ -1,15 +1,15 @@
 /** A refused resource without store, View and proxies: objects that it is made of, a proxy, and the search between them. */
 import { createHeldObjects, pinOf } from '../../src/control/held.ts';
-import { advance } from '../../src/control/search.ts';
+import { advance, type Standing } from '../../src/control/search.ts';
 import type { Rejection, SearchRecord, Suspect } from '../../src/status/index.ts';
 
-interface Standing {
+interface Contained {
   readonly uid: string;
   readonly generation: number;
 }
 
 /** What the resource is made of: each object with its generation in it. */
-type Form = ReadonlyMap<string, Standing>;
+type Form = ReadonlyMap<string, Contained>;
 
 const key = 'RouteConfiguration/t';
 
@@ -25,6 +25,7 @@ export class SearchRig {
   #revision = 1;
   #since = 0;
   #accepted: Form = new Map();
+  #isBaseKnown = true;
   /** Hash and revision that the proxy knows of or refused last. */
   #known = '';
 
@@ -39,8 +40,14 @@ export class SearchRig {
       this.objects.set(unit, {
         uid: before?.uid ?? `${unit}@${this.#revision}`,
         generation: (before?.generation ?? 0) + 1,
+        revision: this.#revision,
       });
     }
+  }
+
+  /** The server starts anew: it does not know what the proxy has, nor that some of it was refused. */
+  restart(): void {
+    this.#isBaseKnown = false;
   }
 
   remove(unit: string): void {
@@ -50,7 +57,7 @@ export class SearchRig {
 
   /** What is served now. */
   form(): Form {
-    const form = new Map<string, Standing>();
+    const form = new Map<string, Contained>();
     for (const [unit, { uid, generation }] of this.objects) {
       const pin = pinOf(this.#held.of(unit));
       const isHeld = pin?.uid === uid && pin.refused === generation;
@@ -69,7 +76,11 @@ export class SearchRig {
   proxy(): void {
     const form = this.form();
     const hash = hashOf(form);
-    if (hash === hashOf(this.#accepted)) return;
+    if (hash === hashOf(this.#accepted)) {
+      // It came back with that.
+      if (!this.#isBaseKnown) this.#accept(form, hash);
+      return;
+    }
     if (this.#convicted.has(hash)) {
       this.#refuse(form, hash);
       return;
@@ -82,7 +93,12 @@ export class SearchRig {
       this.#refuse(form, hash);
       return;
     }
+    this.#accept(form, hash);
+  }
+
+  #accept(form: Form, hash: string): void {
     this.#accepted = form;
+    this.#isBaseKnown = true;
     if (this.rejection !== undefined) {
       this.rejection = { ...this.rejection, accepted: { hash, revision: this.#revision } };
     }
@@ -92,7 +108,7 @@ export class SearchRig {
     if (this.rejection?.hash === hash && this.rejection.revision >= this.#since) return;
     const suspects = [...form].flatMap(([unit, { uid, generation }]): Suspect[] => {
       const before = this.#accepted.get(unit);
-      const good = before?.uid === uid ? before.generation : null;
+      const good = this.#isBaseKnown && before?.uid === uid ? before.generation : null;
       return good === generation ? [] : [{ unit, uid, refused: generation, good }];
     });
     this.rejection = {
@@ -108,7 +124,8 @@ export class SearchRig {
       first: '2026-01-01T00:00:00Z',
       last: '2026-01-01T00:00:00Z',
       earlier: [],
-      accepted: this.rejection?.accepted ?? { hash: hashOf(this.#accepted), revision: 0 },
+      accepted: this.rejection?.accepted ?? (this.#isBaseKnown ? { hash: hashOf(this.#accepted), revision: 0 } : null),
+      isBaseKnown: this.#isBaseKnown,
       acquitted: false,
       suspects,
     };
