@@ -152,7 +152,7 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
 
 /** Whether an acknowledgement can change the condition: what follows from the objects alone is touched by them. */
 function awaitsProxies({ type, reason }: ConditionDraft): boolean {
-  return type === 'Programmed' && (reason === 'Pending' || reason === 'RejectedByProxy');
+  return type === 'Programmed' && (reason === 'Pending' || reason === 'Stalled' || reason === 'RejectedByProxy');
 }
 
 /** Conditions that speak of proxies. */

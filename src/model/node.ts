@@ -29,5 +29,5 @@ export type NodeSpec = Immutable<Static<typeof nodeSchema>>;
 export const nodeReasons = {
   Accepted: ['Accepted', 'FleetMissing', 'InternalError'],
   Connected: ['Connected', 'NotConnected'],
-  Programmed: ['Programmed', 'Pending', 'NoProxies', 'RejectedByProxy', 'NotAccepted', 'InternalError'],
+  Programmed: ['Programmed', 'Pending', 'Stalled', 'NoProxies', 'RejectedByProxy', 'NotAccepted', 'InternalError'],
 } as const;

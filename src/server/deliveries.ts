@@ -198,7 +198,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
         resources: type.acked,
         nack: type.rejected.length,
       }));
-      return { types, delivery: streamDelivery(stream) };
+      return { types, stall: stream.stall, delivery: streamDelivery(stream) };
     },
     streams: () => look().streams,
     isInStep,

@@ -137,7 +137,7 @@ function proxyInfo(stream: StreamStatus, inStep: boolean, { rejections }: Record
     version: node.version,
     connectedSince: new Date(openedAt).toISOString(),
     replica,
-    state: refused ? 'Rejected' : stream.stalled ? 'Stalled' : inStep ? 'Synced' : 'Pending',
+    state: refused ? 'Rejected' : stream.stall !== undefined ? 'Stalled' : inStep ? 'Synced' : 'Pending',
     types: types.map((type) => ({
       type: type.type,
       sent: type.sentRevision,

@@ -5,7 +5,7 @@ import { inspectOnce } from './certificate.ts';
 import { type ConditionDraft, stamp } from './conditions.ts';
 import { type DrainingMember, memberStatus } from './members.ts';
 import { type Delivery, type HeldBack, type ProgrammedInput, programmed, type Realization } from './programmed.ts';
-import type { NodeRecord, Transition } from './records.ts';
+import { type NodeRecord, shortType, type Transition } from './records.ts';
 
 /** Everything that the status of an object follows from. Read when the status is asked for; nothing is stored. */
 export interface StatusSources {
@@ -41,7 +41,20 @@ export interface NodeStatus {
     readonly resources: number;
     readonly nack: number;
   }[];
+  /** What it has been late with, while it is. */
+  readonly stall?: Stall | undefined;
   readonly delivery: Delivery | undefined;
+}
+
+/** Something that a proxy should have answered for, or been ready with, by now. */
+export interface Stall {
+  readonly type: string;
+  /** A few of them. */
+  readonly names: readonly string[];
+  /** What was not ready when these were sent all the same; undefined: these themselves have no answer. */
+  readonly missing: { readonly type: string; readonly name: string } | undefined;
+  /** In milliseconds since 1970. */
+  readonly at: number;
 }
 
 export interface ObjectStatus {
@@ -197,7 +210,7 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
       fields: { phase: 'Disconnected' },
     };
   }
-  const { record, connected: isConnected, types, delivery } = node;
+  const { record, connected: isConnected, types, delivery, stall } = node;
   // What the record says of another state has no time yet.
   const since = record.connected === isConnected ? record.since : undefined;
   const connected: ConditionDraft = isConnected
@@ -220,7 +233,20 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
     fleet: record.fleet,
     envoy: { version: record.version, connected: isConnected, ...(since === undefined ? {} : { since }), types },
   };
-  return { drafts: [...accepted, connected, condition], fields };
+  const late = stall === undefined || condition.status === 'True' ? condition : stalled(condition, stall);
+  return { drafts: [...accepted, connected, late], fields };
+}
+
+/** Traffic goes on by what the proxy had before; what is new waits with it. */
+function stalled(condition: ConditionDraft, { type, names, missing, at }: Stall): ConditionDraft {
+  if (condition.reason !== 'Pending') return condition;
+  const noun = shortType(type);
+  const since = new Date(at).toISOString();
+  const message =
+    missing === undefined
+      ? `at ${since} it had still not answered for ${noun} ${names.join(', ')}: it waits for one of them to get ready; they are sent again`
+      : `at ${since} ${noun} ${names.join(', ')} was sent although ${shortType(missing.type)} ${missing.name} was not ready`;
+  return { ...condition, reason: 'Stalled', message };
 }
 
 function fleetMissing({ fleet }: NodeRecord): ConditionDraft {

@@ -56,7 +56,12 @@ export const maxEarlier = 32;
 
 /** Key of a resource's records behind their store prefixes. */
 export function rejectionKey(type: string, name: string): string {
-  return `${type.slice(type.lastIndexOf('.') + 1)}/${name}`;
+  return `${shortType(type)}/${name}`;
+}
+
+/** `Cluster` of `type.googleapis.com/envoy.config.cluster.v3.Cluster`. */
+export function shortType(type: string): string {
+  return type.slice(type.lastIndexOf('.') + 1);
 }
 
 /** What proxies said to the forms that an object was part of. */

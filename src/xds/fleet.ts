@@ -2,7 +2,7 @@
 import type { Form, Forms } from './forms.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
-import type { Rejection } from './progress.ts';
+import type { Rejection, Stall } from './progress.ts';
 import type { Part, Resource, TypeUrl } from './resource.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './stream.ts';
@@ -47,7 +47,7 @@ export interface StreamStatus {
   readonly filledAt: number | undefined;
   /** Everything up to this revision that concerns the stream is acknowledged or refused; 0 until it is filled. */
   readonly ackedRevision: number;
-  readonly stalled: boolean;
+  readonly stall: Stall | undefined;
   readonly types: readonly TypeStatus[];
 }
 
@@ -141,7 +141,7 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
           openedRevision: stream.openedRevision,
           filledAt: session.filledAt,
           ackedRevision: session.ackedRevision,
-          stalled: stream.stalled,
+          stall: stream.stall,
           types: stream.states.map((state) => ({
             type: state.type,
             wildcard: state.subscription.wildcard,

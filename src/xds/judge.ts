@@ -60,7 +60,7 @@ function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, 
     state.waitingUntil = Math.min(state.waitingUntil, until);
     return 'wait';
   }
-  stream.stall('needs', state.type, [name], missing.need, now);
+  stream.stalled('needs', state.type, [name], missing.need, now);
   return entry;
 }
 

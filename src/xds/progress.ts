@@ -84,4 +84,15 @@ export interface Rejection extends Blame {
   readonly scope: 'convicted' | 'local' | 'host';
 }
 
+/** The last thing that was late on a stream, while nothing has been at rest since. */
+export interface Stall {
+  readonly reason: 'needs' | 'answer';
+  readonly type: TypeUrl;
+  readonly names: readonly string[];
+  /** Of `needs`: what was not ready. */
+  readonly missing: Need | undefined;
+  /** In milliseconds since 1970. */
+  readonly at: number;
+}
+
 export const maxStalledNames = 10;

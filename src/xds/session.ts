@@ -211,7 +211,7 @@ export class Session {
     if (stream.node === undefined || !stream.table.ready || stream.trust !== 'complete') return;
     const { idle } = this;
     const filled = this.filledAt === undefined && idle && this.#isFilled(now);
-    if (idle) stream.stalled = false;
+    if (idle) stream.stall = undefined;
     if (filled) this.filledAt = now;
     if (idle && this.filledAt !== undefined) this.#rested = stream.host.markedRevision;
     if (filled) stream.emit({ kind: 'filled', revision: this.#rested }, now);
@@ -299,7 +299,7 @@ export class Session {
 
   #late(state: TypeState, response: Response, now: number): void {
     response.overdue = true;
-    this.stream.stall('answer', state.type, [...response.puts.keys(), ...response.removals], undefined, now);
+    this.stream.stalled('answer', state.type, [...response.puts.keys(), ...response.removals], undefined, now);
     // Stuck warming: Envoy answers nothing for clusters until the last one is ready, or pushed again.
     if (!state.traits.warms || state.pushesAgain >= maxPushesAgain) return;
     state.pushesAgain += 1;

@@ -6,7 +6,7 @@ import type { Batches } from './batches.ts';
 import type { Forms, Version } from './forms.ts';
 import { type Linger, type StreamView, visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
-import { maxStalledNames, type Progress } from './progress.ts';
+import { maxStalledNames, type Progress, type Stall } from './progress.ts';
 import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
 import type { Table } from './table.ts';
 import { TypeState } from './type-state.ts';
@@ -82,7 +82,7 @@ export class Stream implements StreamView {
   /** Others of its version accepted what this client refused. */
   isOdd = false;
   /** Something was late and nothing has been at rest since. */
-  stalled = false;
+  stall: Stall | undefined;
   /** An answer came in that has not been reported. */
   answered = false;
   /** When the response was sent that was answered last. */
@@ -217,15 +217,16 @@ export class Stream implements StreamView {
     this.host.proven(this, form, revision, acquitted, now);
   }
 
-  stall(
+  stalled(
     reason: 'needs' | 'answer',
     type: TypeUrl,
     names: readonly string[],
     missing: Need | undefined,
     now: number,
   ): void {
-    this.stalled = true;
-    this.emit({ kind: 'stalled', reason, type, names: names.slice(0, maxStalledNames), missing }, now);
+    const some = names.slice(0, maxStalledNames);
+    this.stall = { reason, type, names: some, missing, at: now };
+    this.emit({ kind: 'stalled', reason, type, names: some, missing }, now);
   }
 
   emitAcked(revision: number, at: number): void {

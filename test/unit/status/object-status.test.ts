@@ -186,6 +186,24 @@ describe('a Node', () => {
     expect(conditionsOf(filling).conditions['Programmed']).toMatchObject({ status: 'False', reason: 'Pending' });
   });
 
+  test.each([
+    [undefined, /^at 2029-12-01T00:00:00.000Z it had still not answered for Cluster default\/web/],
+    [
+      { type: 'a.Cluster', name: 'default/web' },
+      /RouteConfiguration.* was sent although Cluster default\/web was not ready/,
+    ],
+  ])('that is late: %o', (missing, message) => {
+    const type = missing === undefined ? 'a.Cluster' : 'a.RouteConfiguration';
+    const stall = { type, names: ['default/web'], missing, at: Date.parse('2029-12-01T00:00:00Z') };
+    const late = { ...live, stall, delivery: { ...has, state: 'pending' } } as const;
+    expect(conditionsOf(late).conditions['Programmed']).toMatchObject({
+      status: 'False',
+      reason: 'Stalled',
+      message: expect.stringMatching(message),
+    });
+    expect(conditionsOf({ ...live, stall }).conditions['Programmed']).toMatchObject({ status: 'True' });
+  });
+
   test('that refuses something', () => {
     const refusing = { ...live, delivery: { ...has, state: 'rejected', words: 'no such thing' } } as const;
     const { Programmed } = conditionsOf(refusing).conditions;

@@ -164,7 +164,8 @@ describe('after the refusal of a batch', () => {
     const alone: string[] = [];
     for (let step = 0; step < names.length; step += 1) alone.push(...a.answer());
     expect(alone.sort()).toEqual(['c1=1', 'c2=1', 'c3=bad', 'c4=1']);
-    expect([b.answer(), c.answer()]).toEqual([['c1=1 c2=1 c4=1'], ['c1=1 c2=1 c4=1']]);
+    // The first was proven before the next was tried; a refusal beside a cluster that warms would never be told.
+    for (const one of [b, c]) expect([one.answer(), one.answer()]).toEqual([['c1=1'], ['c2=1 c4=1']]);
     expect(rig.events('rejected')).toMatchObject([{ name: 'c3', nodeId: 'a' }]);
     // What was good in it is in doubt no more.
     rig.commit([resource(cluster, 'c1', '2')]);
@@ -215,7 +216,8 @@ describe('a cluster in doubt', () => {
       }
     }
     rig.commit([resource(cluster, 'c1', '2'), resource(route, 'r1', '2', needs(cluster, 'c1'))]);
-    expect(b.settle()).toEqual([]);
+    // What it may have kept of the bad one.
+    expect(b.settle()).toEqual(['cluster: -c1']);
     expect(a.settle()).toEqual(['cluster: c1=2', 'route: r1=2']);
     expect(b.settle()).toEqual(['cluster: c1=2', 'route: r1=2']);
   });

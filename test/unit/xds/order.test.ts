@@ -106,7 +106,7 @@ describe('order of a change', () => {
     expect(rig.events('stalled')).toMatchObject([
       { nodeId: 'n1', reason: 'needs', type: route, names: ['r1'], missing: { type: cluster, name: 'c2' } },
     ]);
-    expect(rig.hub.fleet.streams()).toMatchObject([{ stalled: true }]);
+    expect(rig.hub.fleet.streams()).toMatchObject([{ stall: { reason: 'needs', names: ['r1'] } }]);
     client.ack(clusters);
     client.settle();
   });
@@ -219,7 +219,7 @@ describe('endpoints follow their cluster', () => {
     expect(again.map(text)).toEqual(['c1=2', 'c1=1']);
     for (const response of again) client.ack(response);
     expect(takeAcking(client)).toEqual([]);
-    expect(rig.hub.fleet.streams()).toMatchObject([{ stalled: false }]);
+    expect(rig.hub.fleet.streams()).toMatchObject([{ stall: undefined }]);
   });
 
   it('stuck warming: what is not in use is taken back, tried alone, and laid at the one that is to blame', () => {
@@ -252,7 +252,7 @@ describe('endpoints follow their cluster', () => {
     }
     expect(tried).toEqual(['c1=2', 'ghost=bad', '-ghost']);
     expect(rig.events('rejected')).toMatchObject([{ name: 'ghost', scope: 'convicted' }]);
-    expect(rig.hub.fleet.streams()).toMatchObject([{ stalled: false }]);
+    expect(rig.hub.fleet.streams()).toMatchObject([{ stall: undefined }]);
   });
 
   it('stuck warming: not before a cluster has had the time of its own', () => {
@@ -341,7 +341,7 @@ describe('removals', () => {
     rig.pass(29_000);
     expect(client.texts()).toEqual([]);
     // Meanwhile the proxy is in step: it has all that it should have.
-    expect(rig.hub.fleet.streams()).toMatchObject([{ stalled: false, ackedRevision: 2 }]);
+    expect(rig.hub.fleet.streams()).toMatchObject([{ stall: undefined, ackedRevision: 2 }]);
     expect(rig.hub.fleet.streams()[0]?.types.map(({ pending }) => pending)).toEqual([0, 0, 0, 0]);
     rig.pass(1_100);
     expect(client.settle()).toEqual(['cluster: -c1', 'endpoint: -c1']);
