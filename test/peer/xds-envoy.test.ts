@@ -164,7 +164,7 @@ it('finds the one bad cluster among many, reports it, and the rest is served', a
   server.commit([clusterOf('c8', -1), clusterOf('c9', 2), clusterOf('c10', 2)]);
   await acked(server, 2);
   expect(server.hub.fleet.delivery(typeUrls.cluster, 'c8')).toMatchObject([
-    { state: 'rejected', words: expect.stringMatching(/duration/i) },
+    { state: 'rejected', refusal: { words: expect.stringMatching(/duration/i) } },
   ]);
   const dump = await envoy.admin('/config_dump?resource=dynamic_active_clusters&name_regex=^(c8|c9|c10)$');
   const timeouts = [...dump.matchAll(/"name": "(c\d+)"[^}]*?[\s\S]*?"connect_timeout": "(\ds)"/g)].map(
