@@ -50,7 +50,12 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
   /** Audience, and type where that matters → what is said of all its proxies at once. */
   const chorus = new Map<string, Chorus>();
   let chorusRevision = 0;
+  /** Audience → its proxies, in the edition of the fleet that they are of. */
+  const singers = new Map<string, Singers>();
+  let singersEdition = 0;
   const names = new Map<string, string>();
+  /** Name of the node → its streams, oldest first. */
+  const streamsOf = new Map<string, Set<string>>();
 
   /** Computed once for each proxy: it is asked for thousands of times. */
   function nameOf(nodeId: string): string {
@@ -79,15 +84,26 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     const key = isWildcard(type) ? `${audience} ${type}` : audience;
     let known = chorus.get(key);
     if (known === undefined) {
-      const all = (state: Delivery['state']): readonly Delivery[] =>
-        hub.fleet.nodeIds(audience).map((nodeId) => ({ node: nameOf(nodeId), state, counts: true }));
       // Of streams that are being filled it has to be asked one by one whether they count.
       const inStep = hub.fleet.inStep(audience, isWildcard(type) ? type : undefined);
-      known = inStep ? { acked: all('acked'), pending: all('pending') } : 'divided';
+      known = inStep ? singersOf(audience) : 'divided';
       chorus.set(key, known);
     }
     if (known === 'divided') return undefined;
     return revision <= chorusRevision ? known.acked : known.pending;
+  }
+
+  function singersOf(audience: string): Singers {
+    if (singersEdition !== hub.fleet.edition) singers.clear();
+    singersEdition = hub.fleet.edition;
+    let known = singers.get(audience);
+    if (known === undefined) {
+      const nodes = hub.fleet.nodeIds(audience).map(nameOf);
+      const all = (state: Delivery['state']) => nodes.map((node): Delivery => ({ node, state, counts: true }));
+      known = { acked: all('acked'), pending: all('pending') };
+      singers.set(audience, known);
+    }
+    return known;
   }
 
   function look(): Glance {
@@ -96,8 +112,6 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     const fresh = {
       streams,
       inStep: new Set(streams.filter(hasAll).map(({ streamId }) => streamId)),
-      // Of a proxy with two streams the newer one: the other is about to break.
-      byNode: new Map(streams.map((stream) => [nameOf(stream.node.id), stream])),
     };
     // While changes are still being handed to the streams, what they say is true for a moment only.
     if (hub.marked) glance = fresh;
@@ -109,7 +123,11 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
    * connections that a removed listener drains, is no matter. Of a stream as it is at this moment.
    */
   function hasAll({ filledAt, ackedRevision }: StreamStatus): boolean {
-    return hub.marked && filledAt !== undefined && ackedRevision >= hub.markedRevision;
+    return filledAt !== undefined && isNewest(ackedRevision);
+  }
+
+  function isNewest(revision: number): boolean {
+    return hub.marked && revision >= hub.markedRevision;
   }
 
   function isInStep({ streamId }: StreamStatus): boolean {
@@ -121,17 +139,22 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     return { node: nameOf(nodeId), state, counts: filled || openedRevision < revision, lost: true };
   }
 
-  function streamDelivery(stream: StreamStatus): Delivery {
+  function streamDelivery(stream: StreamStatus, inStep: boolean): Delivery {
     const node = nameOf(stream.node.id);
     const [rejected] = stream.types.flatMap((type) => type.rejected);
     if (rejected !== undefined) return { node, state: 'rejected', ...refusalOf(rejected), counts: true };
-    return { node, state: isInStep(stream) ? 'acked' : 'pending', counts: stream.filledAt !== undefined };
+    return { node, state: inStep ? 'acked' : 'pending', counts: stream.filledAt !== undefined };
   }
 
   function closed(streamId: string, at: number): void {
     const proxy = open.get(streamId);
+    if (proxy === undefined) return;
     open.delete(streamId);
-    if (proxy === undefined || [...open.values()].some(({ nodeId }) => nodeId === proxy.nodeId)) return;
+    const name = nameOf(proxy.nodeId);
+    const streams = streamsOf.get(name);
+    streams?.delete(streamId);
+    if (streams !== undefined && streams.size > 0) return;
+    streamsOf.delete(name);
     lost.set(proxy.nodeId, { proxy, at });
   }
 
@@ -142,6 +165,8 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
         if (event.kind === 'opened') {
           const { nodeId, node, revision: openedRevision } = event;
           open.set(event.streamId, { nodeId, cluster: node.cluster, openedRevision, filled: false, ackedRevision: 0 });
+          const streams = streamsOf.get(nameOf(nodeId)) ?? new Set();
+          streamsOf.set(nameOf(nodeId), streams.add(event.streamId));
           lost.delete(nodeId);
         } else if (event.kind === 'acked' || event.kind === 'filled') {
           const proxy = open.get(event.streamId);
@@ -166,7 +191,8 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       const same = together(entry);
       if (same !== undefined) return same;
       const found: Delivery[] = hub.fleet.delivery(type, name, unit).map((delivery) => {
-        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && look().inStep.has(delivery.streamId);
+        const isAtRest = delivery.filled && isNewest(delivery.ackedRevision);
+        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && isAtRest;
         const state = unwanted ? 'unwanted' : delivery.state === 'unsubscribed' ? 'pending' : delivery.state;
         return {
           node: nameOf(delivery.nodeId),
@@ -184,12 +210,13 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     ofFleet(fleet) {
       const here = look()
         .streams.filter(({ node }) => node.cluster === fleet)
-        .map(streamDelivery);
+        .map((stream) => streamDelivery(stream, isInStep(stream)));
       const gone = [...lost.values()].filter(({ proxy }) => proxy.cluster === fleet);
       return [...here, ...gone.map(({ proxy }) => lostDelivery(proxy, hub.table.revision))];
     },
     ofNode(name) {
-      const stream = look().byNode.get(name);
+      // Of two streams the newer one: the other is about to break.
+      const stream = hub.fleet.stream([...(streamsOf.get(name) ?? [])].at(-1) ?? '');
       if (stream === undefined) return undefined;
       const types = stream.types.map((type) => ({
         type: type.type,
@@ -198,7 +225,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
         resources: type.acked,
         nack: type.rejected.length,
       }));
-      return { types, stall: stream.stall, delivery: streamDelivery(stream) };
+      return { types, stall: stream.stall, delivery: streamDelivery(stream, hasAll(stream)) };
     },
     streams: () => look().streams,
     isInStep,
@@ -212,13 +239,18 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
 }
 
 /** All proxies of an audience say the same, or they do not. */
-type Chorus = { readonly acked: readonly Delivery[]; readonly pending: readonly Delivery[] } | 'divided';
+type Chorus = Singers | 'divided';
+
+/** What they can say. The lists are the same as long as the proxies are. */
+interface Singers {
+  readonly acked: readonly Delivery[];
+  readonly pending: readonly Delivery[];
+}
 
 interface Glance {
   readonly streams: readonly StreamStatus[];
   /** Ids of streams. */
   readonly inStep: ReadonlySet<string>;
-  readonly byNode: ReadonlyMap<string, StreamStatus>;
 }
 
 function refusalOf({ words, scope, since }: Omit<RejectedName, 'name' | 'hash'>) {

@@ -4,6 +4,7 @@ import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import type { Rejection, Stall } from './progress.ts';
 import type { Part, Resource, TypeUrl } from './resource.ts';
+import type { Enrolled, Roster } from './roster.ts';
 import type { Session } from './session.ts';
 import type { Stream } from './stream.ts';
 import type { Table } from './table.ts';
@@ -73,11 +74,15 @@ export interface Delivery {
   readonly refusal: Omit<RejectedName, 'name' | 'hash'> | undefined;
   readonly openedRevision: number;
   readonly filled: boolean;
+  /** Everything up to this revision that concerns the stream is acknowledged or refused. */
+  readonly ackedRevision: number;
 }
 
 export interface Fleet {
   /** All streams whose node is known, oldest first. */
   streams(): readonly StreamStatus[];
+  /** One of them; undefined when there is no such stream. */
+  stream(streamId: string): StreamStatus | undefined;
   /** Version by version what a stream has and should have; undefined when there is no such stream. */
   versions(streamId: string): readonly ResourceVersions[] | undefined;
   /**
@@ -85,6 +90,8 @@ export interface Fleet {
    * resource.
    */
   delivery(type: TypeUrl, name: string, unit?: string): readonly Delivery[];
+  /** Another number whenever some audience has other streams. */
+  readonly edition: number;
   /** Ids of the nodes of all streams that have the audience. */
   nodeIds(audience: string): readonly string[];
   /**
@@ -98,10 +105,13 @@ export interface FleetSource {
   readonly table: Table;
   readonly forms: Forms;
   readonly sessions: () => Iterable<Session>;
-  readonly withAudience: (audience: string) => Iterable<{ readonly session: Session }>;
+  readonly session: (streamId: string) => Session | undefined;
+  readonly roster: Pick<Roster<Enrolled>, 'edition' | 'withAudience'>;
 }
 
-export function createFleet({ table, forms, sessions, withAudience }: FleetSource): Fleet {
+export function createFleet({ table, forms, sessions, session: sessionOf, roster }: FleetSource): Fleet {
+  const { withAudience } = roster;
+
   /** The refusal that keeps a resource from a stream: its own, or the conviction by another. */
   function refusalOf(stream: Stream, state: TypeState, resource: Resource): RejectedName | undefined {
     const { type, name, hash } = resource;
@@ -113,6 +123,7 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
   }
 
   function rejectedOf(session: Session, state: TypeState): TypeStatus['rejected'] {
+    if (!forms.hasDoubts && state.refused.size === 0) return [];
     const names = new Set(state.refused.keys());
     for (const { type, name, version } of forms.convictions()) {
       if (type === state.type && version === session.stream.version && state.wants(name)) names.add(name);
@@ -126,38 +137,47 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
     return rejected;
   }
 
+  function statusOf(session: Session, node: NodeInfo): StreamStatus {
+    const { stream } = session;
+    return {
+      streamId: stream.id,
+      node,
+      peer: stream.peer,
+      protocol: stream.protocol,
+      openedAt: stream.openedAt,
+      openedRevision: stream.openedRevision,
+      filledAt: session.filledAt,
+      ackedRevision: session.ackedRevision,
+      stall: stream.stall,
+      types: stream.states.map((state) => ({
+        type: state.type,
+        wildcard: state.subscription.wildcard,
+        subscribed: state.subscription.names.size,
+        sentRevision: state.sentRevision,
+        ackedRevision: state.ackedRevision,
+        acked: state.held.size,
+        pending: state.pending,
+        rejected: rejectedOf(session, state),
+      })),
+    };
+  }
+
   return {
     streams() {
       const statuses: StreamStatus[] = [];
       for (const session of sessions()) {
-        const { stream } = session;
-        if (stream.node === undefined) continue;
-        statuses.push({
-          streamId: stream.id,
-          node: stream.node,
-          peer: stream.peer,
-          protocol: stream.protocol,
-          openedAt: stream.openedAt,
-          openedRevision: stream.openedRevision,
-          filledAt: session.filledAt,
-          ackedRevision: session.ackedRevision,
-          stall: stream.stall,
-          types: stream.states.map((state) => ({
-            type: state.type,
-            wildcard: state.subscription.wildcard,
-            subscribed: state.subscription.names.size,
-            sentRevision: state.sentRevision,
-            ackedRevision: state.ackedRevision,
-            acked: state.held.size,
-            pending: state.pending,
-            rejected: rejectedOf(session, state),
-          })),
-        });
+        const { node } = session.stream;
+        if (node !== undefined) statuses.push(statusOf(session, node));
       }
       return statuses;
     },
+    stream(streamId) {
+      const session = sessionOf(streamId);
+      const node = session?.stream.node;
+      return session && node && statusOf(session, node);
+    },
     versions(streamId) {
-      const session = [...sessions()].find(({ stream }) => stream.id === streamId);
+      const session = sessionOf(streamId);
       if (session === undefined) return undefined;
       const { stream } = session;
       return stream.states.flatMap((state) => {
@@ -193,9 +213,13 @@ export function createFleet({ table, forms, sessions, withAudience }: FleetSourc
           refusal: refusal && { words: refusal.words, scope: refusal.scope, since: refusal.since },
           openedRevision: stream.openedRevision,
           filled: session.filledAt !== undefined,
+          ackedRevision: session.ackedRevision,
         });
       }
       return deliveries;
+    },
+    get edition() {
+      return roster.edition;
     },
     nodeIds(audience) {
       const ids: string[] = [];

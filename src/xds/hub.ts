@@ -113,6 +113,7 @@ export function createHub(options: HubOptions): Hub {
     answerMs: options.answerMs ?? 15_000,
   };
   const members = new Map<Stream, Member>();
+  const byId = new Map<string, Member>();
   const roster = createRoster<Member>(table);
   const admission = createAdmission<Member>({ ...defaultAdmission, ...options.admission });
   const ready = new Set<Member>();
@@ -231,6 +232,7 @@ export function createHub(options: HubOptions): Hub {
     roster.leave(member);
     admission.leave(member);
     members.delete(member.session.stream);
+    byId.delete(member.id);
     ready.delete(member);
     for (const { type, name } of tried) markAll(type, name);
   }
@@ -338,7 +340,7 @@ export function createHub(options: HubOptions): Hub {
 
   const hub: Hub = {
     table,
-    fleet: createFleet({ table, forms, sessions, withAudience: roster.withAudience }),
+    fleet: createFleet({ table, forms, sessions, session: (streamId) => byId.get(streamId)?.session, roster }),
     get marked() {
       return position === table.log.end && !lost;
     },
@@ -404,6 +406,7 @@ export function createHub(options: HubOptions): Hub {
         },
       };
       members.set(session.stream, member);
+      byId.set(member.id, member);
       return member;
     },
     next(now) {

@@ -10,6 +10,8 @@ export interface Enrolled {
 }
 
 export interface Roster<T extends Enrolled> {
+  /** Another number whenever some audience has other streams. */
+  readonly edition: number;
   /** The node of the stream became known. */
   join(stream: T, node: NodeInfo): void;
   /** Gives the stream the audiences that its subjects have now. */
@@ -24,16 +26,21 @@ const nobody: ReadonlySet<never> = new Set();
 export function createRoster<T extends Enrolled>(table: Table): Roster<T> {
   const byAudience = new Map<string, Set<T>>();
   const bySubject = new Map<string, Set<T>>();
+  let edition = 0;
 
   function assign(stream: T, node: NodeInfo): void {
     const before = stream.session.stream.audiences;
     const after = table.audiencesOf(node);
     for (const audience of before) if (!after.has(audience)) removeFrom(byAudience, audience, stream);
     for (const audience of after) if (!before.has(audience)) addTo(byAudience, audience, stream);
+    edition += 1;
     stream.session.setAudiences(after);
   }
 
   return {
+    get edition() {
+      return edition;
+    },
     join(stream, node) {
       for (const subject of subjectsOf(node)) addTo(bySubject, subject, stream);
       assign(stream, node);
@@ -43,6 +50,7 @@ export function createRoster<T extends Enrolled>(table: Table): Roster<T> {
       const { node, audiences } = stream.session.stream;
       if (node !== undefined) for (const subject of subjectsOf(node)) removeFrom(bySubject, subject, stream);
       for (const audience of audiences) removeFrom(byAudience, audience, stream);
+      edition += 1;
     },
     withAudience: (audience) => byAudience.get(audience) ?? nobody,
     withSubject: (subject) => bySubject.get(subject) ?? nobody,
