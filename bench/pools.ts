@@ -29,13 +29,19 @@ export function clusterName(at: number): string {
   return `default/${poolName(at)}`;
 }
 
-/** A pool whose first member says which change it was moved by. */
+/**
+ * A pool whose first member says which change it was moved by. Members that leave are gone at once, as with the peers:
+ * otherwise each would be announced as draining first, and a change would be two.
+ */
 export function pool(at: number, change = 0): Manifest {
   const rest = Array.from({ length: members - 1 }, (_, member) => ({
     address: `10.${at >> 8}.${at & 255}.${member + 1}`,
     port: 8080,
   }));
-  return manifest('BackendPool', poolName(at), { members: [{ address: mark(change), port: 8080 }, ...rest] });
+  return manifest('BackendPool', poolName(at), {
+    members: [{ address: mark(change), port: 8080 }, ...rest],
+    drainTimeout: '0s',
+  });
 }
 
 function* httpRoutes(service: string, pools: readonly number[]): Generator<Manifest> {
