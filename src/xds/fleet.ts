@@ -107,9 +107,11 @@ export interface FleetSource {
   readonly sessions: () => Iterable<Session>;
   readonly session: (streamId: string) => Session | undefined;
   readonly roster: Pick<Roster<Enrolled>, 'edition' | 'withAudience'>;
+  /** All streams but those that have everything they should have. */
+  readonly stirred: Iterable<Enrolled>;
 }
 
-export function createFleet({ table, forms, sessions, session: sessionOf, roster }: FleetSource): Fleet {
+export function createFleet({ table, forms, sessions, session: sessionOf, roster, stirred }: FleetSource): Fleet {
   const { withAudience } = roster;
 
   /** The refusal that keeps a resource from a stream: its own, or the conviction by another. */
@@ -229,11 +231,10 @@ export function createFleet({ table, forms, sessions, session: sessionOf, roster
     inStep(audience, type) {
       // Which of them a refusal concerns is a longer question.
       if (forms.hasDoubts) return false;
+      for (const { session } of stirred) if (session.stream.audiences.has(audience)) return false;
+      if (type === undefined) return true;
       for (const { session } of withAudience(audience)) {
-        if (session.filledAt === undefined) return false;
-        const { stream } = session;
-        for (const state of stream.states) if (!state.settled) return false;
-        if (type !== undefined && stream.state(type)?.subscription.wildcard !== true) return false;
+        if (session.stream.state(type)?.subscription.wildcard !== true) return false;
       }
       return true;
     },

@@ -117,6 +117,8 @@ export function createHub(options: HubOptions): Hub {
   const roster = createRoster<Member>(table);
   const admission = createAdmission<Member>({ ...defaultAdmission, ...options.admission });
   const ready = new Set<Member>();
+  /** Those that may not have all that they should have, or did not say so yet. */
+  const stirred = new Set<Member>();
   const heads = {
     delta: new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>(),
     sotw: new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>(),
@@ -214,6 +216,7 @@ export function createHub(options: HubOptions): Hub {
   }
 
   function queue(member: Member): void {
+    if (!member.closed) stirred.add(member);
     if (!member.admitted || !member.writable || member.closed) return;
     ready.add(member);
     announce();
@@ -233,6 +236,7 @@ export function createHub(options: HubOptions): Hub {
     admission.leave(member);
     members.delete(member.session.stream);
     byId.delete(member.id);
+    stirred.delete(member);
     ready.delete(member);
     for (const { type, name } of tried) markAll(type, name);
   }
@@ -340,7 +344,7 @@ export function createHub(options: HubOptions): Hub {
 
   const hub: Hub = {
     table,
-    fleet: createFleet({ table, forms, sessions, session: (streamId) => byId.get(streamId)?.session, roster }),
+    fleet: createFleet({ table, forms, sessions, session: (streamId) => byId.get(streamId)?.session, roster, stirred }),
     get marked() {
       return position === table.log.end && !lost;
     },
@@ -407,6 +411,7 @@ export function createHub(options: HubOptions): Hub {
       };
       members.set(session.stream, member);
       byId.set(member.id, member);
+      stirred.add(member);
       return member;
     },
     next(now) {
@@ -429,6 +434,7 @@ export function createHub(options: HubOptions): Hub {
         if (session.unfinished || (frame !== undefined && !session.stream.quiet)) ready.add(member);
         else {
           session.rest(now);
+          if (session.calm) stirred.delete(member);
           if (session.idle) admission.leave(member);
         }
         schedule(member);

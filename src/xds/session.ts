@@ -205,6 +205,13 @@ export class Session {
     return true;
   }
 
+  /** The client has, and acknowledged, everything that it asked for, and refused nothing. */
+  get calm(): boolean {
+    if (this.filledAt === undefined || this.stream.trust !== 'complete') return false;
+    for (const state of this.stream.states) if (!state.settled) return false;
+    return true;
+  }
+
   /** Called when `next` had nothing: says what has been reached. */
   rest(now: number): void {
     const { stream } = this;
