@@ -285,7 +285,8 @@ describe('clients that read no more', () => {
     const cut = vi.fn();
     const { hub, call, commit } = await stuck({ slowLimitMs: 1_000, onSlow: { count: () => undefined, cut } });
     for (const content of ['a', 'b', 'c']) {
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      const since = performance.now();
+      await until('half of the limit to pass without reading', () => performance.now() - since > 500);
       call.stream.resume();
       await until('what was sent', () => call.messages.length > 0);
       const decoded = decodeDeltaResponse(call.messages.at(-1) as Buffer);
