@@ -12,6 +12,7 @@ import { type AdmissionOptions, createAdmission, defaultAdmission } from './admi
 import { blameFor } from './answers.ts';
 import { createBatches } from './batches.ts';
 import { canaryOf } from './canary.ts';
+import { createComparison } from './comparison.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
 import type { Progress } from './progress.ts';
@@ -119,6 +120,12 @@ export function createHub(options: HubOptions): Hub {
   const ready = new Set<Member>();
   /** Those that may not have all that they should have, or did not say so yet. */
   const stirred = new Set<Member>();
+  const comparison = createComparison<Member>({
+    streams: () => members.values(),
+    sessionOf: ({ session }) => session,
+    prepare: assign,
+    compared: queue,
+  });
   const heads = {
     delta: new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>(),
     sotw: new Map<TypeUrl, { readonly revision: number; readonly bytes: Uint8Array }>(),
@@ -130,7 +137,6 @@ export function createHub(options: HubOptions): Hub {
   let soonest = Number.POSITIVE_INFINITY;
   let notified = false;
   let listener: (() => void) | undefined;
-  let comparison: Generator<void> | undefined;
   /** The log went on without us: nothing is known of the streams before all are compared. */
   let lost = false;
   let turn = 0;
@@ -267,7 +273,8 @@ export function createHub(options: HubOptions): Hub {
       lost = true;
       compareAll();
     }
-    if (lost && compareStep()) return false;
+    if (lost && comparison.step()) return false;
+    lost = false;
     let budget = maxMarks;
     while (position < log.end) {
       if (budget <= 0) return false;
@@ -309,32 +316,14 @@ export function createHub(options: HubOptions): Hub {
   }
 
   function compareAll(): void {
-    comparison = compareMembers();
+    comparison.begin();
     announce();
-  }
-
-  function* compareMembers(): Generator<void> {
-    for (const member of members.values()) {
-      assign(member);
-      yield* member.session.compare();
-      queue(member);
-      yield;
-    }
-  }
-
-  /** Goes on with the comparison; false when there is none, or no longer one. */
-  function compareStep(): boolean {
-    if (comparison === undefined) return false;
-    if (comparison.next().done !== true) return true;
-    comparison = undefined;
-    lost = false;
-    return false;
   }
 
   /** Frames come first, but cannot keep a comparison from ending. */
   function compareNow(): boolean {
     turn += 1;
-    return comparison !== undefined && (ready.size === 0 || turn % compareEvery === 0);
+    return comparison.running && (ready.size === 0 || turn % compareEvery === 0);
   }
 
   function schedule(member: Member): void {
@@ -423,7 +412,7 @@ export function createHub(options: HubOptions): Hub {
         queue(member);
       }
       if (compareNow()) {
-        compareStep();
+        comparison.step();
         return { kind: 'more' };
       }
       for (const member of ready) {
