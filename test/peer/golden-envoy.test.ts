@@ -25,7 +25,9 @@ describe('a real Envoy accepts', () => {
       },
     });
     const refused = await proxied.serve(world);
-    expect(refused).toEqual([expect.stringMatching(/^RouteConfiguration default\/shop:80: rejected .*wildcard domain/)]);
+    expect(refused).toEqual([
+      expect.stringMatching(/^RouteConfiguration default\/shop:80: rejected .*wildcard domain/),
+    ]);
   });
 
   test('without a word about deprecated or missing fields', () => {
