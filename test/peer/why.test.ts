@@ -3,7 +3,7 @@ import { certificate, keyFragments } from '../support/api.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { runHere } from '../support/command-line.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { startFairway, type TestFairway } from '../support/fairway.ts';
+import { type Answer, startFairway, type TestFairway } from '../support/fairway.ts';
 import { freePort } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 
@@ -126,7 +126,7 @@ test('a commit is followed to the acknowledgement', async () => {
     metadata: { name: 'web' },
     spec: { connectTimeout: '3s', members: [{ address: '127.0.0.1', port: backend.port }] },
   });
-  const { revision } = answer?.body.metadata;
+  const { revision } = (answer as Answer).body.metadata;
   const commit = await until('the acknowledgement', async () => {
     const { body } = await fairway.call('GET', `/v1/commits/${revision}`);
     return body.proxies?.acknowledged === 1 && body;
