@@ -113,8 +113,14 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       streams,
       inStep: new Set(streams.filter(hasAll).map(({ streamId }) => streamId)),
     };
-    // While changes are still being handed to the streams, what they say is true for a moment only.
-    if (hub.marked) glance = fresh;
+    glance = fresh;
+    // While changes are still being handed to the streams, what they say is true for a moment only: until whoever asks
+    // now has ended. It asks about each of a thousand proxies, and a look is at all of them.
+    if (!hub.marked) {
+      queueMicrotask(() => {
+        if (glance === fresh) glance = undefined;
+      });
+    }
     return fresh;
   }
 
