@@ -1,4 +1,5 @@
 import { FairwayError } from '../lib/errors.ts';
+import { type Kind, type ObjectKey, parseObjectKey } from '../model/index.ts';
 import type { PreviewResult } from './ports.ts';
 
 /**
@@ -12,6 +13,26 @@ export interface MassRemoval {
   /** What `confirmRemovals` must repeat: listeners and clusters that would be removed beyond the measure. */
   readonly removals: number;
   readonly fleets: PreviewResult['removals'];
+}
+
+/** What one write of an object may remove at most, where that follows from its kind; of what is not here, anything. */
+const mostRemoved: Partial<Record<Kind, { readonly created: number; readonly otherwise: number }>> = {
+  // Its cluster, and that for HTTP/1.1.
+  BackendPool: { created: 0, otherwise: 2 },
+  // What is new is the younger side of every conflict: it takes nothing from anybody.
+  Route: { created: 0, otherwise: Number.POSITIVE_INFINITY },
+  Certificate: { created: 0, otherwise: Number.POSITIVE_INFINITY },
+  Scope: { created: 0, otherwise: Number.POSITIVE_INFINITY },
+};
+
+/** Whether the writes have to be tried out to know; most have not, and trying out costs as much as the write itself. */
+export function mayRemoveMuch(writes: readonly { readonly key: ObjectKey; readonly isNew: boolean }[]): boolean {
+  let removed = 0;
+  for (const { key, isNew } of writes) {
+    const most = mostRemoved[parseObjectKey(key).kind];
+    removed += most === undefined ? Number.POSITIVE_INFINITY : isNew ? most.created : most.otherwise;
+  }
+  return removed > removedCount;
 }
 
 /** Undefined when the write stays within the measure. */

@@ -5,7 +5,7 @@ import { err, type Result } from '../lib/result.ts';
 import { type ObjectKey, objectKey, objectKeyIn, redact, specKey } from '../model/index.ts';
 import { type CommitOutcome, type Store, storeLimits } from '../store/store.ts';
 import type { Limits } from './limits.ts';
-import { assertConfirmed, type MassRemoval, massRemovalOf } from './mass-removal.ts';
+import { assertConfirmed, type MassRemoval, massRemovalOf, mayRemoveMuch } from './mass-removal.ts';
 import type { Ports, PreviewResult, PreviewWrite } from './ports.ts';
 import { nameOf } from './present.ts';
 import { deletionRefusal, scopeMissing } from './references.ts';
@@ -115,8 +115,9 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
 
   /** Labels and annotations remove nothing; a change of spec or a deletion may. */
   async function checkRemovals(plans: readonly Plan[], options: WriteOptions): Promise<void> {
-    const mayRemove = plans.some(({ outcome, archives }) => archives || outcome === 'deleted' || outcome === 'created');
-    if (options.isPreviewed === true || !mayRemove) return;
+    const changes = plans.filter(({ outcome, archives }) => archives || outcome === 'deleted' || outcome === 'created');
+    const writes = changes.map(({ key, outcome }) => ({ key, isNew: outcome === 'created' }));
+    if (options.isPreviewed === true || !mayRemoveMuch(writes)) return;
     assertConfirmed(massRemovalOf(await tryOut(plans)), options.confirmRemovals);
   }
 

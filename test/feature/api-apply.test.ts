@@ -288,18 +288,34 @@ describe('mass removal', () => {
     ['clusters', removals([0, 0], [11, 12]), 11],
     ['both', removals([11, 12], [11, 12]), 22],
   ])('%s', async (_what, found, number) => {
-    await api.put(pool('web'));
+    const made = service('web', 'one');
+    await api.put(made);
     api.preview.result = { ...noChanges, removals: found };
-    const url = urlOf(pool('web'));
-    const refused = await api.call('PUT', url, pool('web', { algorithm: 'random' }));
+    const url = urlOf(made);
+    const refused = await api.call('PUT', url, service('web', 'two'));
     expect(refused.status).toBe(number === undefined ? 200 : 409);
     if (number === undefined) return;
     expect(refused.body).toMatchObject({ code: 'MassRemoval', removals: number, fleets: [{ fleet: 'edge' }] });
     expect((await api.call('DELETE', `${url}?confirmRemovals=${number + 1}`)).status).toBe(409);
     expect((await api.call('GET', url)).body.metadata.generation).toBe(1);
     // What cannot remove anything is not stopped.
-    expect((await api.call('PUT', url, pool('web', {}, { labels: { a: 'b' } }))).status).toBe(200);
+    expect((await api.call('PUT', url, service('web', 'one', { labels: { a: 'b' } }))).status).toBe(200);
     expect((await api.call('DELETE', `${url}?confirmRemovals=${number}`)).status).toBe(200);
+  });
+
+  it('is not looked for where it cannot be: in what is new, and in a few pools', async () => {
+    await api.put(pool('web'));
+    await api.call('PUT', urlOf(pool('web')), pool('web', { algorithm: 'random' }));
+    expect(api.preview.writes).toEqual([]);
+    const many = Array.from({ length: 6 }, (_, n) => pool(`p-${n}`));
+    await api.call('POST', '/v1/apply', many);
+    expect(api.preview.writes).toEqual([]);
+    await api.call(
+      'POST',
+      '/v1/apply',
+      many.map(({ metadata }) => pool(metadata.name, { algorithm: 'random' })),
+    );
+    expect(api.preview.writes).toHaveLength(1);
   });
 });
 
