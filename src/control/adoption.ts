@@ -54,18 +54,35 @@ export function commitOf(
 }
 
 /** Of a table with thousands of Routes, those whose rules changed; all of them where it is not for their sake. */
-function changedUnits(before: Resource | undefined, after: Resource | undefined): ReadonlySet<ObjectKey> {
-  const all = new Set([...(before?.parts ?? []), ...(after?.parts ?? [])].map(({ unit }) => unit));
-  if (before === undefined || after === undefined || before.audience !== after.audience) return all;
-  const same = new Set(before.parts.map(partKey));
-  const changed = new Set(after.parts.filter((part) => !same.has(partKey(part))).map(({ unit }) => unit));
-  const present = new Set(after.parts.map(({ unit }) => unit));
-  for (const { unit } of before.parts) if (!present.has(unit)) changed.add(unit);
-  return changed.size > 0 ? changed : all;
+function changedUnits(before: Resource | undefined, after: Resource | undefined): Iterable<ObjectKey> {
+  const was = partsOf(before);
+  const is = partsOf(after);
+  if (before?.audience === after?.audience) {
+    const changed: ObjectKey[] = [];
+    for (const [unit, part] of is) if (!samePart(was.get(unit), part)) changed.push(unit);
+    for (const unit of was.keys()) if (!is.has(unit)) changed.push(unit);
+    if (changed.length > 0) return changed;
+  }
+  return [...was.keys(), ...is.keys()];
 }
 
-function partKey({ unit, generation, hash }: Part): string {
-  return `${unit} ${generation} ${hash}`;
+const noParts: ReadonlyMap<ObjectKey, Part> = new Map();
+
+/** What a resource is made of, by object: asked for when it comes, and once more when the next one takes its place. */
+const partMaps = new WeakMap<Resource, ReadonlyMap<ObjectKey, Part>>();
+
+function partsOf(resource: Resource | undefined): ReadonlyMap<ObjectKey, Part> {
+  if (resource === undefined) return noParts;
+  let parts = partMaps.get(resource);
+  if (parts === undefined) {
+    parts = new Map(resource.parts.map((part) => [part.unit, part]));
+    partMaps.set(resource, parts);
+  }
+  return parts;
+}
+
+function samePart(a: Part | undefined, b: Part): boolean {
+  return a === b || (a !== undefined && a.hash === b.hash && a.generation === b.generation);
 }
 
 export function kindOf(key: ObjectKey): Kind {
