@@ -6,7 +6,7 @@ import { create, type DescMessage, fromBinary, isMessage, type MessageShape, toB
 import type { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
 import { encodeWith } from '../lib/encode-with.ts';
-import type { Need, Part, Resource, TypeUrl } from '../xds/index.ts';
+import type { Need, Part, Piece, Resource, TypeUrl } from '../xds/index.ts';
 import { composeResource } from '../xds/index.ts';
 
 /** For tests: changes a message before it is encoded, to make what no object can say. */
@@ -19,6 +19,8 @@ export interface Outline {
   readonly audience: string;
   readonly needs?: readonly Need[];
   readonly warmupMs?: number;
+  /** What the message is written from, in this order. */
+  readonly pieces?: readonly Piece[];
 }
 
 /** The object that a resource, or a part of it, came from. */
@@ -51,10 +53,12 @@ export function createEncoder(patch: RawPatch | undefined): Encoder {
     return whole(schema, message);
   }
   function resource(outline: Outline, schema: DescMessage, write: Write, parts: readonly Part[] | Origin): Resource {
-    const { type, name, audience, needs = nothing, warmupMs } = outline;
+    const { type, name, audience, needs = nothing, warmupMs, pieces } = outline;
     const { bytes, hash } = composeResource(name, type, patched(outline, schema, write));
     const made = { type, name, bytes, hash, audience, needs, parts: 'unit' in parts ? [partOf(parts, hash)] : parts };
-    return warmupMs === undefined ? made : { ...made, warmupMs };
+    if (warmupMs !== undefined) return { ...made, warmupMs };
+    // What was patched is not what the pieces say.
+    return pieces === undefined || patch !== undefined ? made : { ...made, pieces };
   }
   return {
     plain: (outline, origin, schema, write) => resource(outline, schema, write, origin),

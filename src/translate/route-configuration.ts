@@ -2,9 +2,10 @@ import { create } from '@bufbuild/protobuf';
 import { WireType } from '@bufbuild/protobuf/wire';
 import { RouteConfigurationSchema } from '../gen/envoy/config/route/v3/route_pb.js';
 import { type Effective, pathOf } from '../graph/index.ts';
+import { encodeWith } from '../lib/encode-with.ts';
 import { contentHash } from '../lib/hash.ts';
 import type { ObjectKey } from '../model/index.ts';
-import { type Need, type Part, type Resource, typeUrls } from '../xds/index.ts';
+import { type Need, type Part, type Piece, type Resource, typeUrls } from '../xds/index.ts';
 import { type Encoder, encode } from './encode.ts';
 import { type EncodedHost, encodeMisdirected } from './virtual-host.ts';
 
@@ -26,17 +27,40 @@ export interface RouteTable {
 export function routeConfiguration(encoder: Encoder, { name, audience, service, hosts }: RouteTable): Resource {
   const sorted = [...hosts].sort((a, b) => (a.host < b.host ? -1 : 1));
   const misdirected = encodeMisdirected(misdirectedHosts(name, service, hosts));
+  const head = encodeWith((to) => to.tag(nameOfTable, WireType.LengthDelimited).string(name));
+  const pieces = [
+    plainPiece('', head),
+    ...sorted.map(pieceOf),
+    ...(misdirected === undefined ? [] : [plainPiece(' misdirected', misdirected)]),
+    plainPiece(' tail', tail),
+  ];
   return encoder.composite(
-    { type: typeUrls.route, name, audience, needs: needsOf(sorted) },
+    { type: typeUrls.route, name, audience, needs: needsOf(pieces), pieces },
     partsOf(service, sorted, misdirected),
     RouteConfigurationSchema,
     (to) => {
-      to.tag(nameOfTable, WireType.LengthDelimited).string(name);
-      for (const { bytes } of sorted) to.raw(bytes);
-      if (misdirected !== undefined) to.raw(misdirected);
-      to.raw(tail);
+      for (const { bytes } of pieces) to.raw(bytes);
     },
   );
+}
+
+const pieces = new WeakMap<EncodedHost, Piece>();
+
+/** The same for as long as the host is: most of a table is pieces that did not change. */
+function pieceOf(host: EncodedHost): Piece {
+  let piece = pieces.get(host);
+  if (piece === undefined) {
+    const { bytes, clusters, parts } = host;
+    const needs = clusters.map((name) => ({ type: typeUrls.cluster, name }));
+    piece = { key: host.host, bytes, needs, units: parts.map(({ unit }) => unit) };
+    pieces.set(host, piece);
+  }
+  return piece;
+}
+
+/** A stretch that needs nothing. No host has such a key. */
+function plainPiece(key: string, bytes: Uint8Array): Piece {
+  return { key, bytes, needs: [], units: [] };
 }
 
 /**
@@ -58,10 +82,10 @@ function misdirectedHosts(
 }
 
 /** Clusters in the order of their first naming. */
-function needsOf(hosts: readonly EncodedHost[]): Need[] {
-  const clusters = new Set<string>();
-  for (const host of hosts) for (const cluster of host.clusters) clusters.add(cluster);
-  return Array.from(clusters, (name) => ({ type: typeUrls.cluster, name }));
+function needsOf(all: readonly Piece[]): Need[] {
+  const needs = new Map<string, Need>();
+  for (const piece of all) for (const need of piece.needs) if (!needs.has(need.name)) needs.set(need.name, need);
+  return [...needs.values()];
 }
 
 /** One part for each object. The service is always one of them: it makes the table, even an empty one. */

@@ -28,6 +28,7 @@ export {
   encodeResource,
   type Need,
   type Part,
+  type Piece,
   type Resource,
   type TypeUrl,
   typeUrls,

@@ -1,8 +1,9 @@
 /** What is to be done about one name of one stream now, by the newest state of the table and of the stream. */
 import { emptyAssignment } from './empty-assignment.ts';
 import type { Form } from './forms.ts';
-import { firstMissing, stillUsed, visible } from './needs.ts';
-import { type Resource, typeUrls } from './resource.ts';
+import { firstMissing, missingNeed, missingNeeds, stillUsed, visible } from './needs.ts';
+import { withReadyPieces } from './piecewise.ts';
+import { type Need, type Resource, typeUrls } from './resource.ts';
 import type { Stream } from './stream.ts';
 import { type Entry, entryOf } from './table.ts';
 import type { TypeState } from './type-state.ts';
@@ -53,15 +54,39 @@ function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, 
     state.wait(name, 'put', now);
     return 'wait';
   }
-  const missing = firstMissing(stream, resource);
+  const missing = firstMissing(stream, resource, expected);
   if (missing === undefined) return entry;
-  const until = state.wait(name, 'put', now) + stream.host.options.needMs + missing.warmupMs;
+  const allMissing = () => missingNeeds(stream, resource, expected);
+  const since = state.wait(name, 'put', now, resource.pieces === undefined ? undefined : allMissing);
+  const until = since + stream.host.options.needMs + missing.warmupMs;
   if (now < until) {
     state.waitingUntil = Math.min(state.waitingUntil, until);
-    return 'wait';
+    return readyPart(stream, state, resource, expected, []) ?? 'wait';
   }
   stream.stalled('needs', state.type, [name], missing.need, now);
-  return entry;
+  const ready = readyPart(stream, state, resource, expected, state.waiting.get(name)?.missing ?? []);
+  if (ready === undefined) return entry;
+  // What came to be missing since has its time from now on.
+  state.waiting.delete(name);
+  state.wait(name, 'put', now, allMissing);
+  state.waitingUntil = Math.min(state.waitingUntil, now + stream.host.options.needMs);
+  return ready;
+}
+
+/** What of the resource need not wait, or has waited long enough (`given`); the whole of it goes on waiting. */
+function readyPart(
+  stream: Stream,
+  state: TypeState,
+  resource: Resource,
+  expected: Form | undefined,
+  given: readonly Need[],
+): Entry | undefined {
+  const isMissing = (need: Need): boolean =>
+    missingNeed(stream, need) !== undefined &&
+    !given.some(({ type, name }) => type === need.type && name === need.name);
+  const some = withReadyPieces(resource, expected, isMissing);
+  if (some === undefined || stream.withheld(state, some) || stream.awaitsTrial(state, some)) return undefined;
+  return { ...entryOf(some, stream.table.revision), isPart: true };
 }
 
 /**

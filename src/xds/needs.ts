@@ -44,19 +44,28 @@ export interface Missing {
   readonly warmupMs: number;
 }
 
-export function firstMissing(view: StreamView, resource: Resource): Missing | undefined {
+/** What the client uses already, by the form that it has, is not waited for once more. */
+export function firstMissing(view: StreamView, resource: Resource, has?: Form): Missing | undefined {
   for (const need of resource.needs) {
-    // An assignment follows its cluster, so a cluster never waits for it.
-    if (need.type === typeUrls.endpoint) continue;
-    if (need.type === typeUrls.cluster) {
-      const missing = clusterMissing(view, need);
-      if (missing !== undefined) return missing;
-    } else if (visible(view, need.type, need.name) === undefined) {
-      // The client asks for these only when it has the resource that names them, so being in the table is enough.
-      return { need, warmupMs: 0 };
-    }
+    if (has !== undefined && formNeeds(has, need.type, need.name) === true) continue;
+    const missing = missingNeed(view, need);
+    if (missing !== undefined) return missing;
   }
   return undefined;
+}
+
+export function missingNeeds(view: StreamView, resource: Resource, has?: Form): readonly Need[] {
+  return resource.needs.filter(
+    (need) => (has === undefined || formNeeds(has, need.type, need.name) !== true) && missingNeed(view, need),
+  );
+}
+
+export function missingNeed(view: StreamView, need: Need): Missing | undefined {
+  // An assignment follows its cluster, so a cluster never waits for it.
+  if (need.type === typeUrls.endpoint) return undefined;
+  if (need.type === typeUrls.cluster) return clusterMissing(view, need);
+  // The client asks for these only when it has the resource that names them, so being in the table is enough.
+  return visible(view, need.type, need.name) === undefined ? { need, warmupMs: 0 } : undefined;
 }
 
 function clusterMissing(view: StreamView, need: Need): Missing | undefined {

@@ -36,6 +36,16 @@ export interface Part {
   readonly hash: string;
 }
 
+/** A stretch of the inner message of a composite: a virtual host of a RouteConfiguration. Immutable, shared by forms. */
+export interface Piece {
+  /** What it is about: one that is changed has the key of the former. */
+  readonly key: string;
+  readonly bytes: Uint8Array;
+  readonly needs: readonly Need[];
+  /** The units that it was made from. */
+  readonly units: readonly string[];
+}
+
 /** One row of the resource table. Immutable; the bytes are shared by every stream. */
 export interface Resource {
   readonly type: TypeUrl;
@@ -48,6 +58,8 @@ export interface Resource {
   readonly audience: string;
   readonly needs: readonly Need[];
   readonly parts: readonly Part[];
+  /** Of a composite: what its inner message is joined from, so that a stretch of it can wait while the rest goes on. */
+  readonly pieces?: readonly Piece[];
   /** The names of this resource may be withheld this long after its CDS answer is due (active checks, DNS, TLS). */
   readonly warmupMs?: number;
 }

@@ -131,9 +131,11 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   if (state.type === typeUrls.listener) linger(stream, state, puts, removals, nonce);
   if (state.type === typeUrls.cluster) follow(stream, state, puts);
   let warmupMs = 0;
-  for (const { resource } of puts) {
+  for (const { resource, isPart } of puts) {
     if (resource.warmupMs !== undefined) warmupMs = Math.max(warmupMs, resource.warmupMs);
+    const waiting = isPart ? state.waiting.get(resource.name) : undefined;
     state.leave(resource.name);
+    if (waiting !== undefined) state.waiting.set(resource.name, waiting);
     state.takeBack.delete(resource.name);
     // A refusal counts as long as the table has what was refused, whatever is sent in its place.
     const refused = state.refused.get(resource.name);

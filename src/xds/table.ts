@@ -20,6 +20,8 @@ export interface Entry {
   readonly assignments: readonly string[];
   /** Hashes of the forms that this one replaced, newest first; at most {@link maxPast}. */
   readonly past: readonly string[];
+  /** It stands in for the newest form, which waits for what it needs. */
+  readonly isPart?: true;
 }
 
 /** A proxy that was away for longer than so many changes of one resource is brought up to date a little later. */

@@ -6,7 +6,7 @@
 import type { Form } from './forms.ts';
 import { ackHeads } from './plain-ack.ts';
 import type { Rejection } from './progress.ts';
-import type { Resource, TypeUrl } from './resource.ts';
+import type { Need, Resource, TypeUrl } from './resource.ts';
 import { createSubscription, type Subscription, wants } from './subscription.ts';
 import type { Entry } from './table.ts';
 import { type TypeTraits, traitsOf } from './types.ts';
@@ -47,6 +47,8 @@ export interface Refusal {
 
 export interface Waiting {
   readonly since: number;
+  /** Of a resource in pieces: what was missing then. What came to be missing later has a time of its own. */
+  readonly missing?: readonly Need[];
   /** A resource waits for what it needs; a removal waits for what needs the name. */
   readonly what: 'put' | 'removal';
 }
@@ -205,10 +207,10 @@ export class TypeState {
   }
 
   /** Notes that a name waits. Gives the time since when; a newer form of the same does not begin anew. */
-  wait(name: string, what: Waiting['what'], now: number): number {
+  wait(name: string, what: Waiting['what'], now: number, missing?: () => readonly Need[]): number {
     const waiting = this.waiting.get(name);
     if (waiting?.what === what) return waiting.since;
-    this.waiting.set(name, { since: now, what });
+    this.waiting.set(name, { since: now, what, ...(missing === undefined ? {} : { missing: missing() }) });
     return now;
   }
 
