@@ -27,7 +27,7 @@ export function judge(stream: Stream, state: TypeState, name: string, now: numbe
 /** What undoes a half-made form; undefined: nothing can. */
 function takenBack(stream: Stream, state: TypeState, name: string, now: number): Decision | undefined {
   const held = state.held.get(name);
-  if (held === undefined) return stillUsed(stream, state.type, name, now) === undefined ? 'remove' : undefined;
+  if (held === undefined) return removeUnused(stream, state, name, now);
   // What it brought along from an earlier stream is known by its hash only.
   return 'bytes' in held ? entryOf(held, stream.table.revision) : undefined;
 }
@@ -120,7 +120,12 @@ function judgeRemoval(stream: Stream, state: TypeState, name: string, now: numbe
     return 'wait';
   }
   // Who does not have it and asked is told at once (rule 25).
-  const use = has ? stillUsed(stream, state.type, name, now) : undefined;
+  return has ? removeUnused(stream, state, name, now) : 'remove';
+}
+
+/** Removes a name as soon as nothing that the client uses needs it (rule 39). */
+function removeUnused(stream: Stream, state: TypeState, name: string, now: number): Decision {
+  const use = stillUsed(stream, state.type, name, now);
   if (use === undefined) return 'remove';
   const since = state.wait(name, 'removal', now);
   const until = use.kind === 'drain' ? use.until : use.kind === 'unknown' ? since + stream.host.options.needMs : never;

@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { type Client, cluster, endpoint, listener, Rig, resource, route, secret, text } from '../../support/xds-rig.ts';
+import {
+  type Client,
+  cluster,
+  endpoint,
+  listener,
+  needs,
+  Rig,
+  resource,
+  route,
+  secret,
+  text,
+} from '../../support/xds-rig.ts';
 
 /** Answers until nothing comes any more, refusing what contains `bad`. Gives what was sent. */
 function answering(client: Client, bad: string, words = `there is ${bad}`): string[] {
@@ -32,6 +43,21 @@ describe('refusals', () => {
     ]);
     expect(rig.hub.fleet.delivery(cluster, 'c3')).toMatchObject([{ state: 'acked' }]);
     expect(rig.hub.fleet.streams()[0]?.types[0]).toMatchObject({ acked: 2, pending: 0, rejected: [{ name: 'c2' }] });
+  });
+
+  it('the ghost of a refused cluster is taken away once nothing in use names it', () => {
+    const rig = new Rig();
+    rig.commit([
+      resource(cluster, 'c1', 'bad'),
+      resource(listener, 'l1', '1', needs(route, 'r1')),
+      resource(route, 'r1', '1', needs(cluster, 'c1')),
+    ]);
+    const client = rig.join({ typeUrl: cluster });
+    client.send({ typeUrl: listener });
+    client.send({ typeUrl: route, subscribe: ['r1'] });
+    expect(answering(client, 'bad')).toEqual(['c1=bad', 'l1=1', 'r1=1']);
+    rig.commit([resource(route, 'r1', '2')]);
+    expect(answering(client, 'bad')).toEqual(['r1=2', '-c1']);
   });
 
   it('the removals of a refused batch are sent again', () => {
