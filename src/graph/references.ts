@@ -2,16 +2,16 @@ import { allowsScope, type ObjectKey, type PoolHash, parseObjectKey, resolveRef 
 import type { Derived, Kernel, Read } from '../view/index.ts';
 import type { EffectiveRows, ObjectTables } from './effective.ts';
 import { pathOf, unavailableCluster } from './names.ts';
-import type { Problem, Target, WeightedCluster } from './rows.ts';
+import type { HashingPool, Problem, Target, WeightedCluster } from './rows.ts';
 import { sameJson } from './same.ts';
 
-/** What those who refer to a pool need to know of it; unchanged by an edit of its members. */
+/** What those who refer to a pool need to know of it; of most pools unchanged by an edit of their members. */
 export interface PoolFacts {
   readonly scope: string;
   readonly cluster: string;
   readonly allowedScopes: readonly string[] | undefined;
-  /** What its algorithm chooses a member by, where it hashes. */
-  readonly hash: PoolHash | undefined;
+  /** What its algorithm chooses a member by, where it hashes: that stands in the rules, so they name its generation. */
+  readonly hashing: HashingPool | undefined;
 }
 
 export interface CertificateFacts {
@@ -34,12 +34,13 @@ export function declareReferences(kernel: Kernel, objects: ObjectTables, effecti
     (read, key) => {
       const pool = read(effective.BackendPool, key);
       if (pool === undefined) return undefined;
-      const hashes = pool.spec.algorithm === 'ringHash' || pool.spec.algorithm === 'maglev';
+      const { algorithm } = pool.spec;
+      const hash = algorithm === 'ringHash' || algorithm === 'maglev' ? pool.spec.hash : undefined;
       return {
         scope: pool.scope,
         cluster: pathOf(key),
         allowedScopes: pool.spec.allowedScopes,
-        hash: hashes ? pool.spec.hash : undefined,
+        hashing: hash && { pool: key, generation: pool.generation, hash },
       };
     },
     { same: sameJson },
@@ -122,7 +123,7 @@ function judge<T extends { scope: string; allowedScopes: readonly string[] | und
   return { key, problem: { reason: 'ReferenceNotAllowed', message } };
 }
 
-export const noTarget: Target = { clusters: [], hashes: [] };
+export const noTarget: Target = { clusters: [], hashes: [], hashing: [] };
 
 /** Resolves the pools of a forward; what does not lead anywhere gets `unavailableCluster`, and a problem. */
 export function resolveTarget(
@@ -135,6 +136,7 @@ export function resolveTarget(
 ): Target {
   const clusters: WeightedCluster[] = [];
   const hashes = new Map<string, PoolHash>();
+  const pools = new Map<ObjectKey, HashingPool>();
   for (const { pool, weight = 1 } of forward) {
     const resolved = resolvePool(read, references, pool, scope, place);
     if ('problem' in resolved) {
@@ -142,11 +144,15 @@ export function resolveTarget(
       clusters.push({ cluster: unavailableCluster, weight });
       continue;
     }
-    const { cluster, hash } = resolved.facts;
+    const { cluster, hashing } = resolved.facts;
     clusters.push({ cluster, weight });
-    if (hash !== undefined) hashes.set(JSON.stringify(hash), hash);
+    if (hashing === undefined) continue;
+    hashes.set(JSON.stringify(hashing.hash), hashing.hash);
+    pools.set(hashing.pool, hashing);
   }
-  return { clusters, hashes: hashes.size === 0 ? noHashes : [...hashes.values()] };
+  return hashes.size === 0
+    ? { clusters, hashes: none, hashing: none }
+    : { clusters, hashes: [...hashes.values()], hashing: [...pools.values()] };
 }
 
-const noHashes: readonly PoolHash[] = [];
+const none: readonly never[] = [];

@@ -117,6 +117,15 @@ export interface Target {
   readonly clusters: readonly WeightedCluster[];
   /** What the pools with a hashing algorithm choose a member by; without repetition. */
   readonly hashes: readonly PoolHash[];
+  /** The pools that these come from: a rule that proxies refuse may be refused for their sake. */
+  readonly hashing: readonly HashingPool[];
+}
+
+/** A pool that chooses members by a hash, which its generation says what it is made of. */
+export interface HashingPool {
+  readonly pool: ObjectKey;
+  readonly generation: number;
+  readonly hash: PoolHash;
 }
 
 export interface WeightedCluster {

@@ -75,8 +75,12 @@ export function sameResource(a: Resource, b: Resource): boolean {
     a.audience === b.audience &&
     a.warmupMs === b.warmupMs &&
     sameList(a.needs, b.needs, (x, y) => x.name === y.name && x.type === y.type) &&
-    sameList(a.parts, b.parts, (x, y) => x.hash === y.hash && x.unit === y.unit && x.generation === y.generation)
+    sameList(a.parts, b.parts, samePart)
   );
+}
+
+export function samePart(a: Part, b: Part): boolean {
+  return a.hash === b.hash && a.unit === b.unit && a.generation === b.generation;
 }
 
 export function sameList<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {

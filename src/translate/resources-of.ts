@@ -3,6 +3,7 @@ import { type ObjectKey, parseObjectKey } from '../model/index.ts';
 import type { Derived, World } from '../view/index.ts';
 import { type Resource, type TypeUrl, typeUrls } from '../xds/index.ts';
 import { http1Cluster, httpPolicyName, listenerName, networkPolicyName } from './names.ts';
+import type { RouteFragments } from './route-fragments.ts';
 
 /** A resource among those of all types. */
 export function resourceKey({ type, name }: { readonly type: string; readonly name: string }): string {
@@ -15,7 +16,8 @@ export function parseResourceKey(key: string): { readonly type: string; readonly
   return { type: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-type Source = Pick<Graph, 'services' | 'listeners' | 'served' | 'ruleSets'>;
+type Source = Pick<Graph, 'services' | 'listeners' | 'served' | 'ruleSets' | 'virtualHosts'> &
+  Pick<RouteFragments, 'hostsOfPool'>;
 
 /**
  * The resources that an object became, or has a part in. Only asked for one object at a time, by people, so it is
@@ -51,9 +53,12 @@ function namesOf(world: World, graph: Source, object: ObjectKey): Name[] {
     case 'Route':
       return tablesOf(world, graph, object).map((table) => ({ type: typeUrls.route, name: tableName(table) }));
     case 'BackendPool':
-      return [typeUrls.cluster, typeUrls.endpoint].flatMap((type) =>
-        [path, http1Cluster(path)].map((name) => ({ type, name })),
-      );
+      return [
+        ...[typeUrls.cluster, typeUrls.endpoint].flatMap((type) =>
+          [path, http1Cluster(path)].map((name) => ({ type, name })),
+        ),
+        ...tablesOfPool(world, graph, object).map((table) => ({ type: typeUrls.route, name: tableName(table) })),
+      ];
     case 'Certificate':
       return [{ type: typeUrls.secret, name: path }];
     default:
@@ -71,6 +76,12 @@ function namesOfService(world: World, graph: Source, service: ObjectKey): Name[]
     ...tables.map((table) => ({ type: typeUrls.route, name: tableName(table) })),
     ...[httpPolicyName(service), networkPolicyName(service)].map((name) => ({ type: typeUrls.extension, name })),
   ];
+}
+
+/** Keys of the tables that a setting of a pool stands in. */
+function tablesOfPool(world: World, graph: Source, pool: ObjectKey): string[] {
+  const hosts = [...world.members(graph.hostsOfPool, pool)];
+  return [...new Set(hosts.flatMap((key) => world.get(graph.virtualHosts, key)?.table ?? []))];
 }
 
 /** Keys of the tables that a Route is attached to. */

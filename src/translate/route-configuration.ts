@@ -100,7 +100,7 @@ function partsOf(
     for (const part of host.parts) {
       const known = parts.get(part.unit);
       if (known === undefined) parts.set(part.unit, part);
-      else if (known !== part) {
+      else if (known.hash !== part.hash) {
         const hashes = several.get(part.unit);
         if (hashes === undefined) several.set(part.unit, new Set([known.hash, part.hash]));
         else hashes.add(part.hash);

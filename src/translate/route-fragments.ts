@@ -1,4 +1,5 @@
 import type { Graph } from '../graph/index.ts';
+import { parseObjectKey } from '../model/index.ts';
 import type { Derived, Index, Kernel, Read } from '../view/index.ts';
 import { baseOfHttp1Cluster } from './names.ts';
 import {
@@ -19,6 +20,8 @@ export interface RouteFragments {
   readonly hosts: Derived<EncodedHost>;
   /** Names of the HTTP/1.1 clusters that rules name. */
   readonly http1Clusters: Index;
+  /** Pool → the hosts that its settings stand in. */
+  readonly hostsOfPool: Index;
 }
 
 type Source = Pick<Graph, 'pools' | 'ruleSets' | 'defaultActions' | 'virtualHosts'>;
@@ -72,5 +75,8 @@ export function declareRouteFragments(kernel: Kernel, graph: Source): RouteFragm
     },
     { same: sameHost },
   );
-  return { hosts, http1Clusters };
+  const hostsOfPool = kernel.index('hosts that hash', hosts, ({ parts }: EncodedHost) =>
+    parts.flatMap(({ unit }) => (parseObjectKey(unit).kind === 'BackendPool' ? [unit] : [])),
+  );
+  return { hosts, http1Clusters, hostsOfPool };
 }

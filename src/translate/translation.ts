@@ -116,7 +116,7 @@ export function declareTranslation(
     routes,
     outputs: [...byType.values()],
     audiences,
-    resourcesOf: (world, object) => resourcesOf(world, graph, byType, object),
+    resourcesOf: (world, object) => resourcesOf(world, { ...graph, ...fragments }, byType, object),
   };
 }
 

@@ -13,7 +13,7 @@ import { encodeWith } from '../lib/encode-with.ts';
 import { contentHash } from '../lib/hash.ts';
 import type { Action, Match } from '../model/index.ts';
 import type { Part } from '../xds/index.ts';
-import { encode, type Origin, partOf, sameList, type Write } from './encode.ts';
+import { encode, type Origin, partOf, sameList, samePart, type Write } from './encode.ts';
 import { http1Cluster } from './names.ts';
 import { compareRank, rank } from './precedence.ts';
 import { directResponse, route } from './route.ts';
@@ -31,6 +31,8 @@ const hostsOfTable = 2;
 /** Rules of one object, encoded once, whichever hosts they come to stand in. */
 export interface EncodedRules {
   readonly part: Part;
+  /** The pools whose settings stand in the routes. */
+  readonly pools: readonly Part[];
   /** The routes as they stand in a virtual host, in order of precedence. */
   readonly bytes: Uint8Array;
   readonly routes: readonly EncodedRoute[];
@@ -61,15 +63,19 @@ export function encodeRules(set: RuleSet, negotiates: Negotiates): EncodedRules 
     })),
   );
   routes.sort((a, b) => compareRank(a.rank, b.rank));
-  return encodeRoutes({ unit, generation }, routes, clustersOf(rules.map(({ target }) => target)));
+  return encodeRoutes(
+    { unit, generation },
+    routes,
+    rules.map(({ target }) => target),
+  );
 }
 
 function encodeRoutes(
   origin: Origin,
   routes: readonly { readonly rank: string; readonly write: Write }[],
-  clusters: readonly string[],
+  targets: readonly Target[],
 ): EncodedRules {
-  if (routes.length === 0) return { part: partOf(origin, hashOfNothing), bytes: noBytes, routes: none, clusters: none };
+  if (routes.length === 0) return { ...nothing, part: partOf(origin, hashOfNothing) };
   const bytes = encodeWith((to) => {
     for (const { write } of routes) writeField(to, routesOfHost, write);
   });
@@ -78,12 +84,25 @@ function encodeRoutes(
     reader.skip(reader.tag()[1]);
     return { rank, end: reader.pos };
   });
-  return { part: partOf(origin, contentHash(bytes)), bytes, routes: encoded, clusters };
+  const part = partOf(origin, contentHash(bytes));
+  return { part, pools: poolsIn(targets), bytes, routes: encoded, clusters: clustersOf(targets) };
+}
+
+/** What requests are hashed by is the pool's setting, and changes with a generation of the pool and none of the rules. */
+function poolsIn(targets: readonly Target[]): readonly Part[] {
+  const pools = new Map<string, Part>();
+  for (const { hashing } of targets) {
+    for (const { pool, generation, hash } of hashing) {
+      if (!pools.has(pool)) pools.set(pool, partOf({ unit: pool, generation }, contentHash(JSON.stringify(hash))));
+    }
+  }
+  return pools.size === 0 ? none : [...pools.values()];
 }
 
 const none: readonly never[] = [];
 const noBytes = new Uint8Array();
 const hashOfNothing = contentHash(noBytes);
+const nothing = { pools: none, bytes: noBytes, routes: none, clusters: none } as const;
 
 /** What the listeners of a service do with requests that no rule took. */
 export interface EncodedDefaults {
@@ -110,7 +129,7 @@ function encodeDefaultAction(
   if (action === undefined) return encodeRoutes({ unit, generation }, [], []);
   const target = targetOf(action, listener.target, negotiates);
   const write = route(routeName(unit, 'default'), {}, action, target);
-  return encodeRoutes({ unit, generation }, [{ rank: '', write }], clustersOf([target]));
+  return encodeRoutes({ unit, generation }, [{ rank: '', write }], [target]);
 }
 
 /** Where the requests of an action go: those that may become a WebSocket need HTTP/1.1 all the way. */
@@ -132,8 +151,8 @@ function actionOf({ action }: ListenerDefault): Action | undefined {
 
 export function sameRules(a: EncodedRules, b: EncodedRules): boolean {
   return (
-    a.part.hash === b.part.hash &&
-    a.part.generation === b.part.generation &&
+    samePart(a.part, b.part) &&
+    sameList(a.pools, b.pools, samePart) &&
     sameList(a.routes, b.routes, (x, y) => x.rank === y.rank)
   );
 }
@@ -170,7 +189,10 @@ export function encodeHost(
     host,
     bytes,
     // Rules that moved to another host are changed rules, though their own bytes are the same.
-    parts: contributors.map(({ part }) => (part === last?.part ? part : partOf(part, `${part.hash}@${host}`))),
+    parts: contributors.flatMap(({ part, pools }) => [
+      part === last?.part ? part : partOf(part, `${part.hash}@${host}`),
+      ...pools,
+    ]),
     clusters: contributors.length === 1 ? (contributors[0] as EncodedRules).clusters : clustersTogether(contributors),
   };
 }
@@ -194,7 +216,7 @@ function clustersTogether(contributors: readonly EncodedRules[]): string[] {
 
 /** Where the parts are the same, so are the bytes: they are made of nothing else. */
 export function sameHost(a: EncodedHost, b: EncodedHost): boolean {
-  return sameList(a.parts, b.parts, (x, y) => x.hash === y.hash && x.unit === y.unit && x.generation === y.generation);
+  return sameList(a.parts, b.parts, samePart);
 }
 
 /**
@@ -216,6 +238,6 @@ function routeName(unit: string, rule: string): string {
   return `${pathOf(unit)}/${rule}`;
 }
 
-function clustersOf(targets: readonly RuleSet['rules'][number]['target'][]): string[] {
+function clustersOf(targets: readonly Target[]): string[] {
   return [...new Set(targets.flatMap(({ clusters }) => trafficShares(clusters).map(({ name }) => name)))];
 }

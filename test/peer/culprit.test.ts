@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { type Manifest, startFairway, type TestFairway } from '../support/fairway.ts';
-import { createPoison, poisonedPath, poisonedTimeout } from '../support/poison.ts';
+import { createPoison, poisonedHeader, poisonedPath, poisonedTimeout } from '../support/poison.ts';
 import { freePort } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 
@@ -181,6 +181,45 @@ test('two bad among two hundred routes', async () => {
   expect(await rejectedTables(envoy, port)).toBeLessThanOrEqual(2 * 12);
   await fairway.put(...[...bad].map((name) => route(name, '/new')));
   await until('all to be served', async () => (await unprogrammed(fairway, 'routes')).length === 0);
+});
+
+test('a pool whose setting spoils the routes that forward to it', async () => {
+  const [fairway, port] = [await start(), await freePort()];
+  const pool = (name: string, header: string): Manifest => ({
+    kind: 'BackendPool',
+    metadata: { name },
+    spec: {
+      algorithm: 'ringHash',
+      hash: { source: 'header', name: header },
+      members: [{ address: '127.0.0.1', port: 9 }],
+    },
+  });
+  const forwarding = (name: string): Manifest => ({
+    kind: 'Route',
+    metadata: { name },
+    spec: {
+      attachTo: [{ virtualService: 'default/shop', listener: 'web' }],
+      hosts: [`${name}.example`],
+      rules: [{ name: 'all', action: { forward: [{ pool: name }] } }],
+    },
+  });
+  await fairway.put(edge, service(port));
+  const envoy = await joinWith(fairway, 'lb-1');
+  await fairway.put(pool('a', 'x-user'), pool('b', 'x-user'), forwarding('a'), forwarding('b'), route('other', '/'));
+  await until('all to be served', async () => (await unprogrammed(fairway, 'routes')).length === 0);
+  // No generation of a Route changes, only the bytes of two.
+  await applyAll(fairway, [pool('a', poisonedHeader), pool('b', 'x-tenant')]);
+  await refused(fairway, 'BackendPool', 'a', 'Generation 1 goes on');
+  await until('all others to be served', async () => {
+    const routes = await unprogrammed(fairway, 'routes');
+    return routes.length === 0 && (await unprogrammed(fairway, 'backend-pools')).join() === 'a';
+  });
+  expect(await rejectedTables(envoy, port)).toBeLessThanOrEqual(4);
+  await fairway.put(route('other', '/new', 'default', 'edited'));
+  await fairway.waitFor('Route', 'other', 'Programmed', 'True');
+  expect(await answerOf(port, 'other.default.example', '/new')).toBe('edited');
+  await fairway.put(pool('a', 'x-tenant'));
+  await fairway.waitFor('BackendPool', 'a', 'Programmed', 'True');
 });
 
 test('one bad among 3,000 routes of 20 scopes on one listener', { timeout: 240_000 }, async () => {

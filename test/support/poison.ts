@@ -20,6 +20,9 @@ export const poisonedTimeout = '4321ms';
 /** Path prefix of a rule that Envoy refuses. */
 export const poisonedPath = '/poison';
 
+/** Header of a pool's `hash`, with which Envoy refuses the rules that forward to it. */
+export const poisonedHeader = 'x-poison';
+
 export function createPoison(): Poison {
   const chains = new Set<string>();
   return {
@@ -30,7 +33,10 @@ export function createPoison(): Poison {
         if (connectTimeout?.nanos === 321_000_000) connectTimeout.seconds = -1n;
       } else if (type === typeUrls.route) {
         for (const { routes } of (message as unknown as RouteConfiguration).virtualHosts) {
-          for (const { match } of routes) {
+          for (const { match, action } of routes) {
+            for (const { policySpecifier: by } of action.case === 'route' ? action.value.hashPolicy : []) {
+              if (by.case === 'header' && by.value.headerName === poisonedHeader) by.value.headerName = '';
+            }
             const path = match?.pathSpecifier;
             if (match === undefined || !JSON.stringify(path?.value ?? '').includes(poisonedPath)) continue;
             match.pathSpecifier = { case: 'safeRegex', value: create(RegexMatcherSchema, { regex: '[' }) };

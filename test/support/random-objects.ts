@@ -103,11 +103,16 @@ const specs: { readonly [K in Kind]?: fc.Arbitrary<SpecOf<K>> } = {
           maxLength: 3,
         },
       ),
-      algorithm: fc.constantFrom('roundRobin' as const, 'random' as const),
+      choice: fc.constantFrom(
+        { algorithm: 'roundRobin' },
+        { algorithm: 'random' },
+        { algorithm: 'ringHash', hash: { source: 'sourceIp' } },
+        { algorithm: 'maglev', hash: { source: 'header', name: 'x-user' } },
+      ),
       tls: fc.option(fc.record({ ca: ref }), { nil: undefined }),
       allowedScopes,
     })
-    .map((spec) => without(spec) as SpecOf<'BackendPool'>),
+    .map(({ choice, ...spec }) => without({ ...spec, ...choice }) as SpecOf<'BackendPool'>),
   Certificate: fc.record({ is: fc.constantFrom('pair', 'ca'), text: fc.constantFrom('one', 'two'), allowedScopes }).map(
     ({ is, text, allowedScopes: allowed }) =>
       without({

@@ -100,6 +100,58 @@ describe('parts', () => {
     expect([...after.keys()].filter((unit) => before.get(unit) !== after.get(unit))).toEqual(['Route/default/api']);
   });
 
+  describe('of a pool that chooses members by a hash', () => {
+    const hashing = (name: string) => pool(8080, `, algorithm: ringHash, hash: { source: header, name: ${name} }`);
+    const cart = `
+apiVersion: fairway/v1
+kind: Route
+metadata: { name: cart }
+spec:
+  attachTo: [{ virtualService: shop, listener: web }]
+  hosts: [cart.example, basket.example]
+  rules: [{ name: one, action: { forward: [{ pool: web }] } }]
+`;
+    const parts = (world: World) => new Map(table(world)?.parts.map((part) => [part.unit, part]));
+
+    test('the table names the pool, whose setting changes the bytes and no generation of the Route', () => {
+      const world = worldOf(base, hashing('X-User'), cart);
+      const [before, version] = [parts(world), table(world)?.hash];
+      world.apply(...objects(hashing('X-Tenant')));
+      const after = parts(world);
+      expect(table(world)?.hash).not.toBe(version);
+      expect([...after.keys()].sort()).toEqual([
+        'BackendPool/default/web',
+        'Route/default/cart',
+        'VirtualService/default/shop',
+      ]);
+      expect([...after].flatMap(([unit, { generation }]) => (before.get(unit)?.generation === generation ? [] : unit))) //
+        .toEqual(['BackendPool/default/web']);
+      expect(after.get('BackendPool/default/web')?.hash).not.toBe(before.get('BackendPool/default/web')?.hash);
+    });
+
+    test('an edit of its members is a new generation of the same part', () => {
+      const world = worldOf(base, hashing('X-User'), cart);
+      const before = parts(world).get('BackendPool/default/web');
+      const version = table(world)?.hash;
+      world.apply(...objects(hashing('X-User').replace('8080', '8081')));
+      expect(parts(world).get('BackendPool/default/web')).toEqual({ ...before, generation: 2 });
+      expect(table(world)?.hash).toBe(version);
+    });
+
+    test('it is the same part wherever it stands', () => {
+      const one = worldOf(base.replace(', defaultAction: { forward: [{ pool: web }] }', ''), hashing('X-User'), cart);
+      const two = worldOf(base, hashing('X-User'), cart);
+      const key = 'BackendPool/default/web';
+      expect(parts(one).get(key)).toEqual(parts(two).get(key));
+    });
+
+    test('the table is one of its resources', () => {
+      const world = worldOf(base, hashing('X-User'), cart);
+      const names = world.translation.resourcesOf(world.kernel, 'BackendPool/default/web').map(parseResourceKey);
+      expect(names).toContainEqual({ type: typeUrls.route, name: 'default/shop:80' });
+    });
+  });
+
   test('a new generation with the same bytes is a new part of the same version', () => {
     const world = worldOf(base, pool(8080));
     const [before, version] = [table(world)?.parts, table(world)?.hash];
