@@ -17,6 +17,7 @@ import { addExplain } from './explain.ts';
 import { addHealth, assertReady } from './health.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { createSortedObjects } from './listing.ts';
+import { addMeter, type RequestMeter } from './meter.ts';
 import { addDocument, collectDocument } from './openapi.ts';
 import type { Ports } from './ports.ts';
 import { fairwayErrorOf, problemMediaType, problemOf } from './problem.ts';
@@ -33,6 +34,7 @@ export interface ApiOptions {
   readonly newId: () => string;
   readonly log?: FastifyBaseLogger;
   readonly limits?: Partial<Limits>;
+  readonly meter?: RequestMeter;
   /** Of the program, for the OpenAPI document. */
   readonly version?: string;
 }
@@ -48,6 +50,7 @@ export function createApi({
   newId,
   log,
   limits: given,
+  meter,
   version = '0.0.0',
 }: ApiOptions): FastifyInstance {
   const limits = { ...defaultLimits, ...given };
@@ -72,6 +75,7 @@ export function createApi({
   app.setNotFoundHandler(() => {
     throw new FairwayError('NotFound', 'reading the address: there is nothing at this path');
   });
+  addMeter(app, meter);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     if (request.routeOptions.config.always !== true && request.url.startsWith('/v1/')) assertReady(ports.unready);

@@ -14,6 +14,7 @@
  */
 export { type ApiOptions, createApi } from './app.ts';
 export { defaultLimits, type Limits } from './limits.ts';
+export type { EndedRequest, RequestMeter } from './meter.ts';
 export type {
   Change,
   CommitInfo,

@@ -69,6 +69,7 @@ export async function openWatch(request: FastifyRequest, reply: FastifyReply, ap
     if (stream.readableLength > 0) stream.destroy();
   };
   const forget = watches.add(end);
+  request.becomeWatch();
   stream.once('close', () => {
     // Also ends the wait of a generator whose reader has gone.
     controller.abort();

@@ -26,6 +26,8 @@ export interface Adoption {
   readonly touched: ReadonlySet<ObjectKey>;
   /** Refusals of which nothing is left. */
   readonly over: readonly Rejection[];
+  /** What it cost: rows computed, by collection, and the time in which the kernel settled, with its pauses. */
+  readonly work: { readonly computed: ReadonlyMap<string, number>; readonly settleMs: number };
   /** The first complete build. */
   readonly first: boolean;
 }

@@ -77,7 +77,9 @@ export function createMirror(options: MirrorOptions): Mirror {
         else if (!samePin(fork.get(world.graph.pins, key), pin)) fork.put(world.graph.pins, key, pin);
       }
       putDrains(world.graph, fork, states, records);
+      const begun = budget.now();
       await fork.settle(budget);
+      const work = { computed: fork.computed, settleMs: budget.now() - begun };
       // From here on in one step: whoever reads sees the former world or this one.
       const { commit, units } = commitOf(fork, world.translation, at);
       const touched = new Set<ObjectKey>(units);
@@ -93,7 +95,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       revision = at;
       ready = true;
       failures.look();
-      options.onAdopted({ revision: at, receivedAt, changes, commit, touched, over, first });
+      options.onAdopted({ revision: at, receivedAt, changes, commit, touched, over, work, first });
       waiting.reached(at);
     });
   }

@@ -31,6 +31,8 @@ export interface Commits {
   /** A commit that is about to go into the table. */
   add(commit: Commit, times: { readonly committedAt: number; readonly settledAt: number }): void;
   observe(progress: readonly Progress[]): void;
+  /** Those that some proxy concerned has not acknowledged. */
+  readonly waiting: number;
   /** Undefined: not yet taken in, or too long ago. */
   get(revision: number): CommitTrack | undefined;
 }
@@ -66,7 +68,11 @@ class Track {
   }
 }
 
-export function createCommits(table: Table): Commits {
+/**
+ * `onTaken` is told of each commit that every proxy concerned has acknowledged; not of those that concern none, and
+ * not where the last one that was waited for went away instead.
+ */
+export function createCommits(table: Table, onTaken: (track: CommitTrack) => void = () => undefined): Commits {
   /** Oldest first. */
   let tracks: Track[] = [];
   /** Those that some proxy has not acknowledged yet, oldest first. */
@@ -108,7 +114,9 @@ export function createCommits(table: Table): Commits {
       track.acknowledged += 1;
       track.sent = widen(track.sent, sentAt);
       track.acked = widen(track.acked, at);
-      if (track.waiting.size === 0) open.delete(track);
+      if (track.waiting.size > 0) continue;
+      open.delete(track);
+      onTaken(describe(track, track.revision));
     }
   }
 
@@ -144,25 +152,32 @@ export function createCommits(table: Table): Commits {
         }
       }
     },
+    get waiting() {
+      return open.size;
+    },
     get(revision) {
       const at = tracks.findIndex((candidate) => candidate.revision >= revision);
       const track = tracks[at];
       // Below the first one kept it is not known which step took the commit in.
       if (track === undefined || (at === 0 && track.revision !== revision)) return undefined;
-      const { committedAt, settledAt, resources, sent, acked, acknowledged, waiting } = track;
-      const waitingFor = [...waiting.values()].sort().slice(0, maxNamed);
-      const proxies = { concerned: acknowledged + waiting.size, acknowledged, waitingFor };
-      return {
-        revision,
-        settledWith: track.revision,
-        committedAt,
-        settledAt,
-        resources,
-        sent,
-        proxies,
-        acknowledged: acked,
-      };
+      return describe(track, revision);
     },
+  };
+}
+
+function describe(track: Track, revision: number): CommitTrack {
+  const { committedAt, settledAt, resources, sent, acked, acknowledged, waiting } = track;
+  const waitingFor = [...waiting.values()].sort().slice(0, maxNamed);
+  const proxies = { concerned: acknowledged + waiting.size, acknowledged, waitingFor };
+  return {
+    revision,
+    settledWith: track.revision,
+    committedAt,
+    settledAt,
+    resources,
+    sent,
+    proxies,
+    acknowledged: acked,
   };
 }
 

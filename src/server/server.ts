@@ -14,16 +14,14 @@ import {
   createTransitionWriter,
   createWorld,
   objectOf,
-  type World,
 } from '../control/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
-import { fleetDrainTimeoutMs, kindNames } from '../model/index.ts';
+import { fleetDrainTimeoutMs } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
 import { createMemoryStore, openSqliteStore, type Store } from '../store/index.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { createMetrics } from '../telemetry/metrics.ts';
 import type { RawPatch } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
 import { type Conviction, createHub } from '../xds/index.ts';
@@ -32,6 +30,8 @@ import { createCatchUp } from './catch-up.ts';
 import { createCommits } from './commits.ts';
 import { createDeliveries } from './deliveries.ts';
 import { prepareStore } from './first-start.ts';
+import { measureStore } from './measured-store.ts';
+import { createMeasurements } from './measurements.ts';
 import { createPorts } from './ports.ts';
 import { createStatusSources } from './sources.ts';
 import { createProgressFeed } from './xds-feed.ts';
@@ -72,7 +72,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const budget: Budget = { sliceMs, now: () => performance.now(), pause: () => pause() };
   const replica = hostname();
 
-  const store = options.store ?? (await openStore(config, options.onFailure));
+  const measurements = createMeasurements();
+  const { metrics } = measurements;
+  const store = measureStore(options.store ?? (await openStore(config, options.onFailure)), metrics);
   const closers: (() => Promise<unknown>)[] = [() => store.close()];
   const close = async (): Promise<void> => {
     let failure: unknown;
@@ -87,7 +89,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   try {
     await prepareStore(store, { newId, now });
     const world = createWorld(options.rawPatch === undefined ? {} : { rawPatch: options.rawPatch });
-    const metrics = createMetrics(() => countObjects(world));
     const changes = createChanges();
     const unready = new Set<string>();
     let onAdopted: (adoption: Adoption) => void = () => undefined;
@@ -111,7 +112,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const drainMs = fleetDrainTimeoutMs({});
     const hub = createHub({ random: Math.random, identifier: `fairway/${replica}`, convictions, drainMs });
     const deliveries = createDeliveries(hub, nodeName);
-    const commits = createCommits(hub.table);
+    const commits = createCommits(hub.table, (track) => measurements.taken(track));
     const sources = createStatusSources(mirror, deliveries);
     const roomLog = log.child({ room: 'observe' });
     const nodes = createNodeObserver({ store, newId, log: roomLog });
@@ -141,7 +142,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       commits,
       nodes,
       refusals,
-      metrics,
+      measurements,
       objectOf: (key) => objectOf(mirror, key),
       log: log.child({ room: 'xds' }),
       onProgress: () => transitions.progressed(),
@@ -149,8 +150,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     });
     onAdopted = (adoption) => {
       const settledAt = now();
-      metrics.viewRevision.set(adoption.revision);
-      metrics.adoptionSeconds.observe((settledAt - adoption.receivedAt) / 1000);
+      measurements.adopted(adoption, settledAt);
       commits.add(adoption.commit, { committedAt: adoption.receivedAt, settledAt });
       hub.commit(adoption.commit);
       deliveries.tableChanged();
@@ -167,6 +167,15 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       drainer.nudge();
     };
     for (const adoption of early) onAdopted(adoption);
+    measurements.read({
+      world,
+      store,
+      hub,
+      commits,
+      revision: () => mirror.revision,
+      // The only controller decides.
+      leadership: () => ({ isLeader: true, term: 1 }),
+    });
     const stopWriting = () =>
       Promise.all([transitions.close(), searcher.close(), drainer.close(), nodes.close(), refusals.close()]);
     closers.push(stopWriting);
@@ -206,15 +215,13 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ports: {
         ...ports,
         unready: () => [...unready],
-        metrics: () => metrics.registry.metrics(),
+        metrics: () => metrics.scrape(),
         metricsContentType: metrics.registry.contentType,
       },
       clock: now,
       newId,
+      meter: measurements.requests,
       log: log.child({ room: 'api' }),
-    });
-    api.addHook('onResponse', async (request, reply) => {
-      metrics.requests.inc({ method: request.method, code: reply.statusCode });
     });
     closers.push(() => api.close());
     closers.push(async () => unready.add('the server is stopping'));
@@ -228,16 +235,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await close();
     throw error;
   }
-}
-
-function countObjects({ kernel, graph }: World): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const kind of kindNames) {
-    let count = 0;
-    for (const _ of kernel.keys(graph.objects[kind])) count += 1;
-    counts.set(kind, count);
-  }
-  return counts;
 }
 
 /** What proxies refused in earlier runs, and are not to be sent again. */

@@ -2,18 +2,17 @@ import type { FairwayObject, ObjectKey } from '../model/index.ts';
 import { type NodeObserver, nodeName, type Refusal, type RefusalObserver } from '../observe/index.ts';
 import type { Suspect } from '../status/index.ts';
 import type { Logger } from '../telemetry/log.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import type { Blame, Progress } from '../xds/index.ts';
 import type { Commits } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
-import { shortType } from './proxy-config.ts';
+import type { Measurements } from './measurements.ts';
 
 export interface ProgressSinks {
   readonly deliveries: Deliveries;
   readonly commits: Commits;
   readonly nodes: NodeObserver;
   readonly refusals: RefusalObserver;
-  readonly metrics: Metrics;
+  readonly measurements: Pick<Measurements, 'seen'>;
   /** The object as it stands; undefined when it is gone. */
   readonly objectOf: (key: ObjectKey) => FairwayObject | undefined;
   readonly log: Logger;
@@ -25,12 +24,11 @@ export interface ProgressSinks {
 
 /** Hands what proxies made of their configuration to those who record it. */
 export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Progress[]) => void {
-  const { deliveries, nodes, refusals, metrics, log } = sinks;
+  const { deliveries, nodes, refusals, log } = sinks;
 
   function take(event: Progress): void {
     switch (event.kind) {
       case 'opened':
-        metrics.streams.inc();
         log.info({
           event: 'proxy_connected',
           nodeId: event.nodeId,
@@ -41,13 +39,11 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
         nodes.connected({ nodeId: event.nodeId, fleet: event.node.cluster, version: event.node.version }, event.at);
         return;
       case 'closed':
-        metrics.streams.dec();
         log.info({ event: 'proxy_disconnected', nodeId: event.nodeId });
         nodes.disconnected(event.nodeId, event.at);
         return;
       case 'rejected': {
         const { type, name, words, scope } = event;
-        metrics.rejections.inc({ type: shortType(type), scope });
         log.warn({ event: 'resource_rejected', nodeId: event.nodeId, type, name, scope, words });
         // What only some proxies refuse is told of these proxies, as long as they are there.
         if (scope === 'convicted') refusals.refused(refusalOf(event, nodeName(event.nodeId)), event.at);
@@ -58,7 +54,6 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
         refusals.refused(refusalOf(event, undefined), event.at);
         return;
       case 'stalled':
-        metrics.stalls.inc({ reason: event.reason });
         log.warn({
           event: 'proxy_stalled',
           nodeId: event.nodeId,
@@ -86,6 +81,7 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
     if (progress.length === 0) return;
     deliveries.observe(progress);
     sinks.commits.observe(progress);
+    sinks.measurements.seen(progress);
     for (const event of progress) take(event);
     sinks.onProgress();
     if (progress.some(({ kind }) => kind === 'opened' || kind === 'closed' || kind === 'filled')) sinks.onProxies();

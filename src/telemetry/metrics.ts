@@ -1,77 +1,59 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type MetricInfo, metricTable } from './metric-table.ts';
 
-/**
- * The metrics of a server process, each with what it says: the one table that the README's list is held to by a test.
- * One per server.
- */
-export interface Metrics {
+type Table = typeof metricTable;
+
+type InstrumentOf<Info extends MetricInfo> = Info['type'] extends 'counter'
+  ? Counter<Info['labels'][number]>
+  : Info['type'] extends 'gauge'
+    ? Gauge<Info['labels'][number]>
+    : Histogram<Info['labels'][number]>;
+
+type Instruments = { readonly [Field in keyof Table]: InstrumentOf<Table[Field]> };
+
+/** The metrics of a server process: those of the table, and Node's own. One per server. */
+export interface Metrics extends Instruments {
   readonly registry: Registry;
-  readonly viewRevision: Gauge;
-  readonly adoptionSeconds: Histogram;
-  readonly objects: Gauge<'kind'>;
-  readonly streams: Gauge;
-  readonly slowStreams: Gauge;
-  readonly cutStreams: Counter;
-  readonly requests: Counter<'method' | 'code'>;
-  readonly rejections: Counter<'type' | 'scope'>;
-  readonly stalls: Counter<'reason'>;
+  /** Has `read` bring up to date, at each scrape, what is counted elsewhere: so that counting costs nothing here. */
+  beforeScrape(read: () => void | Promise<void>): void;
+  /** All of them as Prometheus reads them. */
+  scrape(): Promise<string>;
 }
 
-/** `countObjects` is asked at each scrape: kind → how many there are. */
-export function createMetrics(countObjects: () => ReadonlyMap<string, number>): Metrics {
+/** What Prometheus takes for counters by their names and are none. */
+const misnamed = ['active_handles_total', 'active_requests_total', 'active_resources_total'];
+
+export function createMetrics(): Metrics {
   const registry = new Registry();
-  const registers = [registry];
+  const reads: (() => void | Promise<void>)[] = [];
+  const instruments = Object.fromEntries(
+    Object.entries(metricTable).map(([field, info]) => [field, createInstrument(info, registry)]),
+  ) as unknown as Instruments;
   collectDefaultMetrics({ register: registry, prefix: 'fairway_' });
+  for (const name of misnamed) registry.removeSingleMetric(`fairway_nodejs_${name}`);
   return {
+    ...instruments,
     registry,
-    viewRevision: new Gauge({
-      name: 'fairway_view_revision',
-      help: 'Store revision that this View has reached',
-      registers,
-    }),
-    adoptionSeconds: new Histogram({
-      name: 'fairway_adoption_seconds',
-      help: 'Time from learning of store commits to having them in the View',
-      buckets: [0.0001, 0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 2],
-      registers,
-    }),
-    objects: new Gauge({
-      name: 'fairway_objects',
-      help: 'Objects in the View',
-      labelNames: ['kind'],
-      registers,
-      collect() {
-        for (const [kind, count] of countObjects()) this.set({ kind }, count);
-      },
-    }),
-    streams: new Gauge({ name: 'fairway_xds_streams', help: 'Open xDS streams', registers }),
-    slowStreams: new Gauge({
-      name: 'fairway_xds_slow_streams',
-      help: 'Open xDS streams whose proxy has not taken the last response for 5 s',
-      registers,
-    }),
-    cutStreams: new Counter({
-      name: 'fairway_xds_cut_streams_total',
-      help: 'xDS streams ended because the proxy took nothing for a minute',
-      registers,
-    }),
-    requests: new Counter({
-      name: 'fairway_api_requests_total',
-      help: 'REST requests by method and status',
-      labelNames: ['method', 'code'],
-      registers,
-    }),
-    rejections: new Counter({
-      name: 'fairway_xds_rejections_total',
-      help: 'Resources refused by proxies',
-      labelNames: ['type', 'scope'],
-      registers,
-    }),
-    stalls: new Counter({
-      name: 'fairway_xds_stalls_total',
-      help: 'Times a proxy did not answer, or needed something, past its deadline',
-      labelNames: ['reason'],
-      registers,
-    }),
+    beforeScrape: (read) => void reads.push(read),
+    async scrape() {
+      await Promise.all(reads.map((read) => read()));
+      return registry.metrics();
+    },
   };
+}
+
+function createInstrument(info: MetricInfo, registry: Registry): Counter | Gauge | Histogram {
+  const { name, help, labels, buckets = [] } = info;
+  const common = { name, help, labelNames: [...labels], registers: [registry] };
+  if (info.type === 'counter') return new Counter(common);
+  return info.type === 'gauge' ? new Gauge(common) : new Histogram({ ...common, buckets: [...buckets] });
+}
+
+/** Sets a counter to totals that are counted elsewhere and only grow. */
+export function setTotals<Label extends string>(
+  counter: Counter<Label>,
+  totals: Iterable<readonly [labels: Partial<Record<Label, string>>, total: number]>,
+): void {
+  counter.reset();
+  for (const [labels, total] of totals) counter.inc(labels, total);
 }

@@ -103,6 +103,11 @@ export class Kernel implements World {
     return this.#nodes.reduce((sum, node) => sum + node.cells.size, 0);
   }
 
+  /** Cells of each collection, by its name. */
+  *sizes(): Iterable<readonly [collection: string, cells: number]> {
+    for (const node of this.#nodes) yield [node.name, node.cells.size];
+  }
+
   #declare<C extends Collection>(handle: { sort: C['sort']; name: string }, { source = [], ...rest }: Declaration): C {
     if (this.#closed) throw new InvariantError(`${handle.name} is declared after the first fork`);
     if (this.#nodes.some((node) => node.name === handle.name))

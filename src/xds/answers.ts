@@ -58,6 +58,7 @@ function endLinger(stream: Stream, nonce: string, now: number): void {
 }
 
 function accept(stream: Stream, state: TypeState, response: Response, now: number): void {
+  state.counts.acked += 1;
   state.ackedRevision = Math.max(state.ackedRevision, response.revision);
   state.pushesAgain = 0;
   for (const [name, form] of response.puts) {
@@ -90,6 +91,7 @@ function isTakenBack(stream: Stream, state: TypeState, name: string, hash: strin
 /** Nothing of a refused response counts as acknowledged (rule 12), though parts may have been applied (rule 13). */
 function refuse(stream: Stream, state: TypeState, response: Response, words: string, now: number): void {
   const { puts, removals, nonce } = response;
+  state.counts.nacked += 1;
   for (const name of puts.keys()) state.land(name, nonce);
   for (const name of removals) state.land(name, nonce);
   const at = stream.lingering.findIndex((linger) => linger.nonce === nonce);

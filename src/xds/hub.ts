@@ -13,6 +13,7 @@ import { blameFor } from './answers.ts';
 import { createBatches } from './batches.ts';
 import { canaryOf } from './canary.ts';
 import { createComparison } from './comparison.ts';
+import { type Counts, createCounts } from './counts.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
 import type { Progress } from './progress.ts';
@@ -73,6 +74,10 @@ export interface Hub {
   readonly table: Table;
   /** Who has what. */
   readonly fleet: Fleet;
+  /** What was sent and answered so far. */
+  readonly counts: Counts;
+  /** How many streams are open, those whose node is not known yet too. */
+  openStreams(): Readonly<Record<Protocol, number>>;
   /** Whether every change of the table is marked on the streams that it concerns: until then they only seem in step. */
   readonly marked: boolean;
   /** Every change up to this revision is marked. */
@@ -144,10 +149,12 @@ export function createHub(options: HubOptions): Hub {
   let lastNow = 0;
 
   const batches = createBatches();
+  const counts = createCounts();
   const host: SessionHost = {
     table,
     forms,
     batches,
+    counts,
     options: sessionOptions,
     get markedRevision() {
       return marked;
@@ -334,6 +341,12 @@ export function createHub(options: HubOptions): Hub {
   const hub: Hub = {
     table,
     fleet: createFleet({ table, forms, sessions, session: (streamId) => byId.get(streamId)?.session, roster, stirred }),
+    counts,
+    openStreams() {
+      const open = { delta: 0, sotw: 0 };
+      for (const { protocol } of members.keys()) open[protocol] += 1;
+      return open;
+    },
     get marked() {
       return position === table.log.end && !lost;
     },

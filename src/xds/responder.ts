@@ -160,7 +160,10 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
   const removed = stream.protocol === 'delta' ? removals : noRemovals;
-  return frameResponse(stream.host.responseHead(stream.protocol, state.type), { nonce, removed }, chunks);
+  const frame = frameResponse(stream.host.responseHead(stream.protocol, state.type), { nonce, removed }, chunks);
+  state.counts.sent += 1;
+  state.counts.sentBytes += frame.sizeBytes;
+  return frame;
 }
 
 interface Contents {

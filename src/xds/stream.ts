@@ -3,6 +3,7 @@
  * drives it; answering and sending (answers.ts, responder.ts) work on it.
  */
 import type { Batches } from './batches.ts';
+import type { Counts } from './counts.ts';
 import type { Forms, Version } from './forms.ts';
 import { type Linger, type StreamView, visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
@@ -34,6 +35,7 @@ export interface SessionHost {
   /** Changes up to this revision have been marked on all streams. */
   readonly markedRevision: number;
   readonly batches: Batches;
+  readonly counts: Counts;
   /** What responses of the type have in common now. */
   responseHead(protocol: Protocol, type: TypeUrl): Uint8Array;
   joined(stream: Stream, node: NodeInfo): void;
@@ -136,7 +138,7 @@ export class Stream implements StreamView {
       const others = this.#ordered.filter((state) => !isKnownType(state.type)).length;
       if (others >= maxOtherTypes) return undefined;
     }
-    const state = new TypeState(type);
+    const state = new TypeState(type, this.host.counts.of(type));
     this.#states.set(type, state);
     this.#ordered = [...this.#ordered, state].sort((a, b) => a.traits.order - b.traits.order);
     return state;

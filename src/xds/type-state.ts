@@ -3,6 +3,7 @@
  * to be looked at. There is never a queue of responses: `dirty` is a set of names, and what is sent of them is read
  * from the table at the moment of sending.
  */
+import type { TypeCounts } from './counts.ts';
 import type { Form } from './forms.ts';
 import { ackHeads } from './plain-ack.ts';
 import type { Rejection } from './progress.ts';
@@ -56,6 +57,8 @@ export interface Waiting {
 export class TypeState {
   readonly type: TypeUrl;
   readonly traits: TypeTraits;
+  /** Of the type on all streams. */
+  readonly counts: TypeCounts;
   /** See plain-ack.ts. */
   readonly ackHead: Uint8Array | undefined;
   readonly subscription: Subscription = createSubscription();
@@ -92,8 +95,9 @@ export class TypeState {
   sentRevision = 0;
   ackedRevision = 0;
 
-  constructor(type: TypeUrl) {
+  constructor(type: TypeUrl, counts: TypeCounts) {
     this.type = type;
+    this.counts = counts;
     this.traits = traitsOf(type);
     this.ackHead = ackHeads.get(type);
   }

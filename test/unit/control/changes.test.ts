@@ -13,6 +13,7 @@ function adoption(revision: number, revisions: readonly number[], first = false)
     commit: { revision, puts: [], removals: [], audiences: [] },
     touched: new Set(),
     over: [],
+    work: { computed: new Map(), settleMs: 0 },
     first,
   };
 }
