@@ -118,7 +118,7 @@ function answerError(thrown: FastifyError | Error, request: FastifyRequest, repl
   const error = fairwayErrorOf(thrown, request.routeOptions.bodyLimit);
   if (error.code === 'Internal') {
     request.log.error(
-      { event: 'request-failed', requestId: request.id, err: error.cause ?? error },
+      { event: 'request_failed', requestId: request.id, err: error.cause ?? error },
       'a request failed',
     );
   }
@@ -134,7 +134,7 @@ function answerError(thrown: FastifyError | Error, request: FastifyRequest, repl
 /** The pattern of the path and not the path: names are many, and queries may hold what a log should not. */
 function logAnswer(log: FastifyBaseLogger, request: FastifyRequest, reply: FastifyReply): void {
   log.debug({
-    event: 'request',
+    event: 'request_answered',
     requestId: request.id,
     method: request.method,
     route: request.routeOptions.url ?? 'none',

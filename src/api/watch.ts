@@ -119,7 +119,7 @@ async function* texts(
   let isBookmarkDue = true;
   const waiting = createSignal();
   const fallBehind = () => {
-    log?.info({ event: 'watch-behind', kind, position, revision: view.revision }, 'a watch was too slow and is ended');
+    log?.info({ event: 'watch_behind', kind, position, revision: view.revision }, 'a watch was too slow and is ended');
     end();
   };
   const ignore = view.onChanges(() => waiting.wake());

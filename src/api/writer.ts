@@ -129,7 +129,7 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
         await store.commit({ id: newId(), checks: [], puts: [], deletes });
       }
     } catch (error) {
-      log?.warn({ event: 'history-left', keys: leftovers.length, err: error }, 'history of deleted objects stays');
+      log?.warn({ event: 'history_left', keys: leftovers.length, err: error }, 'history of deleted objects stays');
     }
   }
 

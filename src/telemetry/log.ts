@@ -1,4 +1,6 @@
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type LogFn, type Logger, type LoggerOptions, pino } from 'pino';
+
+import type { EventName } from './event-names.ts';
 
 export type { Logger } from 'pino';
 
@@ -18,9 +20,20 @@ function withoutKeys(line: string): string {
   return line.includes('PRIVATE KEY-----') ? line.replace(privateKey, '[redacted]') : line;
 }
 
+type Arguments = Parameters<LogFn>;
+
+/** Gives a name to what libraries say by themselves: they know nothing of ours. */
+function withEvent(given: Arguments): Arguments {
+  const [facts, ...words] = given as readonly unknown[];
+  const event: EventName = 'library_note';
+  if (typeof facts !== 'object' || facts === null) return [{ event }, facts, ...words] as unknown as Arguments;
+  if ('event' in facts) return given;
+  return [facts instanceof Error ? { event, err: facts } : { event, ...facts }, ...words] as unknown as Arguments;
+}
+
 /**
- * One line of JSON per event on `destination` (standard error by default): `event` is a constant name, facts stand in
- * fields. Rooms take a child with their name. Key material is never printed, not even by mistake.
+ * One line of JSON per event on `destination` (standard error by default): `event` is a constant name of
+ * event-names.ts, facts stand in fields. Rooms take a child with their name. Key material is never printed, not even by mistake.
  */
 export function createLogger(options: { level: LogLevel; destination?: DestinationStream }): Logger {
   const settings: LoggerOptions = {
@@ -30,7 +43,12 @@ export function createLogger(options: { level: LogLevel; destination?: Destinati
     messageKey: 'message',
     redact: { paths: secretPaths, censor: '[redacted]' },
     serializers: { err: pino.stdSerializers.err },
-    hooks: { streamWrite: withoutKeys },
+    hooks: {
+      streamWrite: withoutKeys,
+      logMethod(args, method) {
+        method.apply(this, withEvent(args));
+      },
+    },
   };
   return pino(settings, options.destination ?? pino.destination({ dest: 2, sync: true }));
 }

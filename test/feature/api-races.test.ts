@@ -154,7 +154,7 @@ describe('a store that fails', () => {
     const logged = api
       .everything()
       .split('\n')
-      .filter((line) => line.includes('request-failed'));
+      .filter((line) => line.includes('request_failed'));
     expect(logged).toHaveLength(1);
     expect(logged[0]).toContain('"requestId":"broken-1"');
     expect(logged[0]).toContain('cannot read /etc/secret');
@@ -175,6 +175,6 @@ describe('a store that fails', () => {
     const answer = await api.call('POST', '/v1/apply?prune=app', [pool('web')]);
     expect(answer.body.counts).toMatchObject({ deleted: 30 });
     expect(sweeps).toBe(1);
-    expect(api.everything()).toContain('history-left');
+    expect(api.everything()).toContain('history_left');
   });
 });

@@ -328,7 +328,7 @@ describe('certificates', () => {
     }
     await api.call('GET', `/v1/certificates?fieldSelector=${encodeURIComponent(`spec.key=${key}`)}`);
     const output = api.everything() + first;
-    expect(output).toContain('"event":"request"');
+    expect(output).toContain('"event":"request_answered"');
     const leaks = keyFragments('p256', 'p384', 'rsa2048').filter((fragment) => output.includes(fragment));
     expect(leaks).toEqual([]);
   });

@@ -251,7 +251,7 @@ describe('the end of a watch', () => {
     });
     await until('the end of the watch', () => socket.closed || socket.readableEnded, { describe: () => received });
     expect(received).toBeLessThan(1200 * note.length);
-    expect(api.everything()).toContain('watch-behind');
+    expect(api.everything()).toContain('watch_behind');
     socket.destroy();
   });
 

@@ -72,7 +72,7 @@ export function openConnection(options: DeltaConnectionOptions): DeltaConnection
     if (closed) return;
     const pauseMs = backoffMs(attempt, { ...(options.retry ?? defaultRetry), random: options.random() });
     attempt += 1;
-    log.info({ event: 'xds-disconnected', code: status.code, details: status.details, pauseMs });
+    log.info({ event: 'xds_disconnected', code: status.code, details: status.details, pauseMs });
     timer = setTimeout(connect, pauseMs);
   }
 

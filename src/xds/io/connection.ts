@@ -72,7 +72,7 @@ export function createConnection({ hub, call, open, log, clock, reading, onClose
       if (ended) return;
       const error = stream.receive(bytes, clock());
       if (error === undefined) return;
-      log.warn({ event: 'stream-refused', peer, streamId: stream.id, reason: error.reason, words: error.words });
+      log.warn({ event: 'stream_refused', peer, streamId: stream.id, reason: error.reason, words: error.words });
       connection.end(codes[error.reason], error.words);
     },
     // The client has said all it will say: so have we.

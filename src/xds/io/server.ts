@@ -73,7 +73,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     limitMs: options.slowLimitMs ?? defaultSlowLimitMs,
     onSlow: (count) => options.onSlow?.count(count),
     onCut: ({ stream }) => {
-      log.warn({ event: 'slow-client-cut', streamId: stream.id });
+      log.warn({ event: 'slow_client_cut', streamId: stream.id });
       options.onSlow?.cut();
     },
   });
@@ -145,7 +145,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
         clearTimeout(ages.get(closed));
         ages.delete(closed);
         options.trust?.closed(closed.stream);
-        log.debug({ event: 'stream-closed', streamId: closed.stream.id });
+        log.debug({ event: 'stream_closed', streamId: closed.stream.id });
         report();
       },
     });
@@ -153,7 +153,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     const tooOld = (): void => connection.end(status.UNAVAILABLE, 'the stream is old: open another one');
     ages.set(connection, setTimeout(tooOld, between(age)));
     options.trust?.opened(connection.stream);
-    log.debug({ event: 'stream-opened', streamId: connection.stream.id, peer: call.peer });
+    log.debug({ event: 'stream_opened', streamId: connection.stream.id, peer: call.peer });
   }
 
   const served: Methods = new Map([
@@ -169,7 +169,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     turn ??= setImmediate(work);
   });
   compareLater();
-  log.info({ event: 'xds-listening', host: listen.host, port });
+  log.info({ event: 'xds_listening', host: listen.host, port });
 
   return {
     port,

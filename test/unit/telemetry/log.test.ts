@@ -57,6 +57,15 @@ test('what is public stays readable', () => {
   expect(line.object.spec.key).toBe('[redacted]\n');
 });
 
+test.each<[string, (log: ReturnType<typeof createLogger>) => void, Record<string, unknown>]>([
+  ['words', (log) => log.info('listening at %s', 'here'), { message: 'listening at here' }],
+  ['facts', (log) => log.warn({ code: 7 }, 'gone'), { code: 7, message: 'gone' }],
+  ['an error', (log) => log.error(new Error('broken')), { err: expect.objectContaining({ message: 'broken' }) }],
+  ['a child', (log) => log.child({ room: 'api' }).info('hello'), { room: 'api', message: 'hello' }],
+])('a line of a library has a name too: %s', (_, write, want) => {
+  expect(JSON.parse(logged(write))).toMatchObject({ event: 'library_note', ...want });
+});
+
 test('an error is told with its stack and its cause', () => {
   const text = logged((log) => log.error({ event: 'failed', err: new Error('outer', { cause: new Error('inner') }) }));
   expect(JSON.parse(text).err).toMatchObject({ type: 'Error', message: expect.stringContaining('inner') });

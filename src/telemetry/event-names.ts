@@ -1,0 +1,56 @@
+/**
+ * The names of all log lines, each with what it says: the one table that log lines are held to by a test. A name is
+ * constant and in the past or present of what happened, in small letters with underscores; facts stand in fields.
+ */
+export const eventNames = {
+  // server
+  server_ready: 'all doors are open',
+  server_stopped: 'it was told to stop, and has',
+  server_failed: 'it could not start, or not stop in order',
+  store_failed: 'the store cannot go on, and so the server cannot',
+
+  // api
+  request_answered: 'a REST request has its answer',
+  request_failed: 'a REST request met a bug',
+  watch_behind: 'a watch was too slow for the changes that are kept, and is ended',
+  history_left: 'former specs of deleted objects could not be removed',
+
+  // control
+  watch_failed: 'the watch of the store broke off and is begun again where it was',
+  watch_compacted: 'the store no longer has the changes since then and is read anew',
+  unknown_kind: 'the store has an object of a kind that a later version knows',
+  derivation_failed: 'a row of the View could not be computed: a bug, confined to the row',
+  pinned_generation_missing: 'the last good spec of a refused object is no longer in the store',
+  search_step: 'a search for the object at fault in a refused resource went on',
+  object_convicted: 'an object was found to be at fault and is held back',
+  transitions_not_stored: 'times of conditions could not be stored; it is tried again',
+  searches_not_stored: 'what a search decided could not be stored; it is tried again',
+  drains_not_stored: 'what drains could not be stored; it is tried again',
+
+  // observe
+  node_registered: 'a proxy connected for the first time and has a Node now',
+  nodes_not_stored: 'what was seen of proxies could not be stored; it is tried again',
+  refusals_not_stored: 'what proxies refused could not be stored; it is tried again',
+
+  // xds
+  xds_listening: 'the xDS door is open',
+  stream_opened: 'a client opened a stream',
+  stream_closed: 'a stream has ended',
+  stream_refused: 'a stream is ended for what its client asked',
+  slow_client_cut: 'a stream is ended because its client took nothing',
+  xds_disconnected: 'a client of ours lost its stream and comes back',
+  proxy_connected: 'the client of a stream said which proxy it is',
+  proxy_disconnected: 'a proxy has lost a stream',
+  proxy_stalled: 'a proxy did not answer, or needed something, past its deadline',
+  resource_rejected: 'a proxy refused a resource',
+  resource_withheld: 'a resource is not sent because proxies refused this form before',
+  resource_accepted: 'a resource that was refused before is accepted now',
+  store_unread: 'the store does not say how far it is: new streams get additions alone',
+  head_failed: 'the newest revision of the store could not be read; it is tried again',
+  controller_lags: 'this controller is too far behind the store: new streams are sent elsewhere',
+
+  // libraries
+  library_note: 'a library said something by itself, in `message`',
+} as const;
+
+export type EventName = keyof typeof eventNames;
