@@ -64,6 +64,7 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
   for (const [name, form] of response.puts) {
     if (response.takenBack.has(name)) continue;
     const newest = state.land(name, response.nonce);
+    if (newest && state.takeBack.get(name) !== form.hash) state.takeBack.delete(name);
     // What was taken back is tried once more, alone.
     if (isTakenBack(stream, state, name, form.hash)) state.mark(name);
     else state.suspects.delete(name);
@@ -75,7 +76,7 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
     stream.accepted(state.type, name, form, now, response.revision);
   }
   for (const name of response.removals) {
-    state.land(name, response.nonce);
+    if (state.land(name, response.nonce)) state.takeBack.delete(name);
     state.held.delete(name);
     if (isTakenBack(stream, state, name, undefined)) state.mark(name);
   }

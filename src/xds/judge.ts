@@ -21,7 +21,10 @@ export function judge(stream: Stream, state: TypeState, name: string, now: numbe
   const halfMade = state.takeBack.get(name);
   if (halfMade === undefined) return decision;
   const isOther = decision !== 'leave' && (typeof decision !== 'object' || decision.resource.hash !== halfMade);
-  return isOther ? decision : (takenBack(stream, state, name, now) ?? decision);
+  const flight = state.flying.get(name);
+  // What was sent behind it undoes it as well.
+  const isUndone = flight !== undefined && flight.puts.get(name)?.hash !== halfMade;
+  return isOther || isUndone ? decision : (takenBack(stream, state, name, now) ?? decision);
 }
 
 /** What undoes a half-made form; undefined: nothing can. */

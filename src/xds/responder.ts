@@ -45,7 +45,8 @@ export function respond(stream: Stream, state: TypeState, now: number): Frame | 
   if (changes === undefined) return undefined;
   if (changes.puts.length === 0 && changes.removals.length === 0) {
     const owes = state.owesAnswer && stream.trust === 'complete';
-    if (!owes || state.dirty.size > 0 || state.waiting.size > 0) return undefined;
+    // A removal that waits is no news, but a resource that does may be the answer.
+    if (!owes || state.dirty.size > 0 || state.waitsToPut) return undefined;
   }
   return send(stream, state, changes, whole, now);
 }

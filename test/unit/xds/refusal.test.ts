@@ -60,6 +60,19 @@ describe('refusals', () => {
     expect(answering(client, 'bad')).toEqual(['r1=2', '-c1']);
   });
 
+  it('a refused cluster that was removed behind its back is not removed once more', () => {
+    const rig = new Rig();
+    rig.commit([resource(cluster, 'c1', 'bad')]);
+    const client = rig.join({ typeUrl: cluster });
+    const [bad] = client.take();
+    rig.remove([cluster, 'c1']);
+    const [removal] = client.take();
+    expect(removal && text(removal)).toBe('-c1');
+    client.nack(bad);
+    client.ack(removal);
+    expect(client.take()).toEqual([]);
+  });
+
   it('the removals of a refused batch are sent again', () => {
     const rig = new Rig();
     rig.commit([resource(cluster, 'c1'), resource(cluster, 'c2')]);

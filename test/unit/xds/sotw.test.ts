@@ -556,6 +556,26 @@ describe('order', () => {
 });
 
 describe('what a client brought along is not known', () => {
+  it('so it is when something names what was refused', () => {
+    const { rig, client } = withResources(resource(cluster, 'c1'), resource(route, 'r1', '1', needs(cluster, 'c2')));
+    client.want(cluster);
+    client.want(route, ['r1']);
+    client.settle();
+    client.stream.close(rig.now);
+    rig.remove([cluster, 'c1']);
+    rig.commit([resource(cluster, 'c2', 'bad')]);
+    const again = rig.openSotw();
+    again.versions.set(cluster, '1');
+    again.want(cluster);
+    again.want(route, ['r1']);
+    const [clusters, routes] = again.take();
+    expect(clusters && sotwText(clusters)).toBe('cluster: c2=bad');
+    again.ack(routes);
+    again.nack(clusters);
+    // It still has c1, until it is told otherwise.
+    expect(again.texts()).toEqual(['cluster:']);
+  });
+
   it('a first set that is refused is followed by one that is good, though nothing else is new', () => {
     const { rig, client } = withResources(resource(listener, 'l1', 'bad'));
     client.want(listener);
