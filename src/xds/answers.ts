@@ -73,7 +73,7 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
     // Given up and asked for again (by `*`) while it was on its way: the client has it, due to it or not.
     if (!newest) state.mark(name);
     if (state.refused.get(name)?.hash === form.hash) state.refused.delete(name);
-    stream.accepted(state.type, name, form, now, response.revision);
+    stream.accepted(state.type, name, form, now, response.older.get(name) ?? response.revision);
   }
   for (const name of response.removals) {
     if (state.land(name, response.nonce)) state.takeBack.delete(name);

@@ -37,8 +37,8 @@ export interface Accepted {
 
 export interface Forms {
   /**
-   * Notes that a client has this form, as of a revision of the table. `news`: no client of the version had; `acquitted`:
-   * it had been convicted.
+   * Notes that a client has this form, as of a revision of the table. `news`: no client of the version had it or a newer
+   * one; `acquitted`: it had been convicted.
    */
   accept(
     version: Version,
@@ -49,10 +49,10 @@ export interface Forms {
   ): 'known' | 'news' | 'acquitted';
   /** The same content is made of other parts now: what clients accepted is this. */
   renew(resource: Resource, revision: number): void;
-  /** The last form that a client of the version accepted. */
+  /** The newest form that a client of the version accepted: a late answer to an older one does not undo it. */
   acceptedBy(version: Version, type: TypeUrl, name: string): Accepted | undefined;
-  /** The last form that any client accepted. */
-  accepted(type: TypeUrl, name: string): Resource | undefined;
+  /** The newest form that any client accepted. */
+  accepted(type: TypeUrl, name: string): Accepted | undefined;
   /**
    * The parts to blame for a refusal of `form`: those that differ from the form that the version accepted last; failing
    * that, all.
@@ -109,11 +109,12 @@ export function createForms(convicted: readonly Conviction[] = []): Forms {
       const byName = getOrMake(byType, type, () => new Map<string, Accepted>());
       const before = byName.get(name);
       if (before?.form === form) return 'known';
-      byName.set(name, { form, revision });
+      const isOlder = before !== undefined && revision < before.revision;
+      if (!isOlder) byName.set(name, { form, revision });
       const conviction = all.size === 0 ? undefined : forms.conviction(version, type, name, form.hash);
       if (conviction !== undefined) remove(conviction);
       if (conviction !== undefined) return 'acquitted';
-      return before?.form.hash === form.hash ? 'known' : 'news';
+      return isOlder || before?.form.hash === form.hash ? 'known' : 'news';
     },
     renew(form, revision) {
       for (const byType of accepted.values()) {
@@ -128,7 +129,7 @@ export function createForms(convicted: readonly Conviction[] = []): Forms {
         const found = byType.get(type)?.get(name);
         if (found !== undefined && (newest === undefined || found.revision > newest.revision)) newest = found;
       }
-      return newest?.form;
+      return newest;
     },
     blame(version, type, name, form) {
       const parts = forms.acceptedBy(version, type, name)?.form.parts ?? none;

@@ -1,6 +1,6 @@
 /** What is to be done about one name of one stream now, by the newest state of the table and of the stream. */
 import { emptyAssignment } from './empty-assignment.ts';
-import type { Form } from './forms.ts';
+import type { Accepted, Form } from './forms.ts';
 import { firstMissing, missingNeed, missingNeeds, stillUsed, visible } from './needs.ts';
 import { withReadyPieces } from './piecewise.ts';
 import { type Need, type Resource, typeUrls } from './resource.ts';
@@ -32,7 +32,13 @@ function takenBack(stream: Stream, state: TypeState, name: string, now: number):
   const held = state.held.get(name);
   if (held === undefined) return removeUnused(stream, state, name, now);
   // What it brought along from an earlier stream is known by its hash only.
-  return 'bytes' in held ? entryOf(held, stream.table.revision) : undefined;
+  return 'bytes' in held ? olderEntry(held, stream.host.forms.acceptedBy(stream.version, state.type, name)) : undefined;
+}
+
+/** A form of which there may be a newer one; `known`: the newest that clients accepted. */
+function olderEntry(form: Resource, known: Accepted | undefined): Entry {
+  const revision = known?.form.hash === form.hash ? known.revision : 0;
+  return { ...entryOf(form, revision), isOlder: true };
 }
 
 function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, now: number): Decision {
@@ -102,10 +108,10 @@ function lastGood(stream: Stream, state: TypeState, { type, name, hash }: Resour
   const { version } = stream;
   const isBarred =
     forms.conviction(version, type, name, hash) !== undefined || forms.isOnTrial(version, type, name, hash);
-  const good = forms.acceptedBy(version, type, name)?.form ?? forms.accepted(type, name);
-  if (!isBarred || good === undefined || good.hash === hash) return undefined;
-  if (stream.withheld(state, good) || stream.awaitsTrial(state, good)) return undefined;
-  return entryOf(good, stream.table.revision);
+  const good = forms.acceptedBy(version, type, name) ?? forms.accepted(type, name);
+  if (!isBarred || good === undefined || good.form.hash === hash) return undefined;
+  if (stream.withheld(state, good.form) || stream.awaitsTrial(state, good.form)) return undefined;
+  return olderEntry(good.form, good);
 }
 
 /** Rule 34: a replica that may lag replaces only what its own history knows to be older. */

@@ -157,7 +157,9 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   state.owesAnswer = false;
   state.sentRevision = revision;
   const dueAt = now + stream.host.options.answerMs + warmupMs;
-  state.fly({ nonce, sentAt: now, dueAt, revision, puts: forms, removals: gone, overdue: false, takenBack: new Set() });
+  const older = olderOf(state, puts, forms);
+  const sent = { nonce, sentAt: now, dueAt, revision, puts: forms, removals: gone, older };
+  state.fly({ ...sent, overdue: false, takenBack: new Set() });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
   const removed = stream.protocol === 'delta' ? removals : noRemovals;
@@ -165,6 +167,25 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   state.counts.sent += 1;
   state.counts.sentBytes += frame.sizeBytes;
   return frame;
+}
+
+const noneOlder: ReadonlyMap<string, number> = new Map();
+
+/** Which of the forms are older ones, and of which revision; a full set repeats what is on its way. */
+function olderOf(
+  state: TypeState,
+  puts: readonly Entry[],
+  forms: ReadonlyMap<string, Resource>,
+): ReadonlyMap<string, number> {
+  if (!puts.some(({ isOlder }) => isOlder) && !state.unanswered.some(({ older }) => older.size > 0)) return noneOlder;
+  const older = new Map<string, number>();
+  for (const flight of state.unanswered) {
+    for (const [name, revision] of flight.older) {
+      if (forms.get(name) === flight.puts.get(name)) older.set(name, revision);
+    }
+  }
+  for (const { isOlder, resource, revision } of puts) if (isOlder) older.set(resource.name, revision);
+  return older;
 }
 
 interface Contents {

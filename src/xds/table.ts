@@ -22,6 +22,8 @@ export interface Entry {
   readonly past: readonly string[];
   /** It stands in for the newest form, which waits for what it needs. */
   readonly isPart?: true;
+  /** It is an older form, as of `revision`, in place of one that is not to be sent. */
+  readonly isOlder?: true;
 }
 
 /** A proxy that was away for longer than so many changes of one resource is brought up to date a little later. */

@@ -23,6 +23,8 @@ export interface Response {
   /** Shared with other streams. */
   puts: ReadonlyMap<string, Resource>;
   readonly removals: readonly string[];
+  /** Of the names of which it holds an older form: as of which revision. */
+  readonly older: ReadonlyMap<string, number>;
   /** The answer is past its deadline and that was said. */
   overdue: boolean;
   /**

@@ -185,6 +185,45 @@ describe('refusals', () => {
     expect(rig.events('rejected')[0]?.parts.map(({ unit }) => unit)).toEqual(['Route/a']);
   });
 
+  describe('the newest form that was accepted counts', () => {
+    const form = (content: string, generation: number) =>
+      resource(route, 'r1', content, { parts: [part('Route/a', content, generation)] });
+    const node = (id: string) => ({ id, cluster: 'edge' });
+    const good = (rig: Rig) => rig.events('rejected').map((event) => event.good?.parts[0]?.generation);
+
+    it('and not the older one of a late answer', () => {
+      const rig = new Rig();
+      rig.commit([form('1', 1)]);
+      const [late, other] = ['n1', 'n2'].map((id) => rig.join({ typeUrl: route, subscribe: ['r1'] }, node(id)));
+      if (late === undefined || other === undefined) throw new Error('two clients');
+      const [first] = late.take();
+      other.settle();
+      rig.commit([form('2', 2)]);
+      other.settle();
+      late.ack(first);
+      rig.commit([form('bad', 3)]);
+      answering(other, 'bad');
+      expect(good(rig)).toEqual([2]);
+    });
+
+    it('and not the older one that a client gets in place of what it alone refused', () => {
+      const rig = new Rig();
+      const cluster1 = (content: string, generation: number) =>
+        resource(cluster, 'c1', content, { parts: [part('BackendPool/a', content, generation)] });
+      rig.commit([cluster1('1', 1)]);
+      const [odd, other] = ['n1', 'n2'].map((id) => rig.join({ typeUrl: cluster }, node(id)));
+      if (odd === undefined || other === undefined) throw new Error('two clients');
+      for (const client of [odd, other]) client.settle();
+      rig.commit([cluster1('2', 2)]);
+      other.settle();
+      expect(answering(odd, '=2')).toEqual(['c1=2', 'c1=1']);
+      rig.events('rejected');
+      rig.commit([cluster1('bad', 3)]);
+      answering(other, 'bad');
+      expect(good(rig)).toEqual([2]);
+    });
+  });
+
   it('an accepted form is known from what a client brings along', () => {
     const rig = new Rig();
     const good = resource(route, 'r1', '1', { parts: [part('Route/a', 'a1')] });
