@@ -160,7 +160,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       }
       for (const rejection of adoption.over) {
         refusals.over(rejection);
-        hub.trust(rejection.type, rejection.name);
+        hub.clear(rejection.type, rejection.name);
       }
       transitions.touch(adoption.touched);
       searcher.nudge();

@@ -79,7 +79,7 @@ export interface Forms {
    */
   prove(version: Version, type: TypeUrl, name: string): void;
   /** The name is beyond doubt for all; what was convicted stays so. */
-  trust(type: TypeUrl, name: string): void;
+  clear(type: TypeUrl, name: string): void;
   /** The name left the table: its accepted forms are of no more use. */
   forget(type: TypeUrl, name: string): void;
 }
@@ -180,7 +180,7 @@ export function createForms(convicted: readonly Conviction[] = []): Forms {
       trial.versions.delete(version);
       if (trial.versions.size === 0) trials.delete(key);
     },
-    trust(type, name) {
+    clear(type, name) {
       trials.delete(nameKey(type, name));
     },
     forget(type, name) {

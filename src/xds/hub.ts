@@ -97,7 +97,7 @@ export interface Hub {
   /** What was convicted and may not be sent, to be kept over a restart. */
   convictions(): readonly Conviction[];
   /** A name is beyond doubt: what is new of it goes to all at once again. */
-  trust(type: TypeUrl, name: string): void;
+  clear(type: TypeUrl, name: string): void;
   /** Compares all that the streams hold with the table, piece by piece, and repairs what was lost. */
   compareAll(): void;
 }
@@ -473,8 +473,8 @@ export function createHub(options: HubOptions): Hub {
       return taken;
     },
     convictions: () => forms.convictions(),
-    trust(type, name) {
-      forms.trust(type, name);
+    clear(type, name) {
+      forms.clear(type, name);
       markAll(type, name);
       announce();
     },

@@ -117,7 +117,7 @@ describe('after a refusal', () => {
     const { rig, proxies } = refused();
     commit(rig, '2');
     for (const one of proxies) one.answer();
-    rig.hub.trust(route, 'r1');
+    rig.hub.clear(route, 'r1');
     commit(rig, '3');
     expect(proxies.map((one) => one.client.texts())).toEqual([['route: r1=3'], ['route: r1=3'], ['route: r1=3']]);
   });
