@@ -3,6 +3,7 @@
  * they are behind, and whether the server's memory stays where it is.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createInTurn } from '../in-turn.ts';
 import { type Layout, shared, single } from '../layouts.ts';
 import { type Lags, startLoad } from '../load-client.ts';
 import { withPeerProgram } from '../peer-program.ts';
@@ -96,18 +97,23 @@ interface Churned {
   readonly starts: readonly number[];
 }
 
-/** Changes one pool after another at a steady pace; a server that is slow to take a change gets the next one anyway. */
+/**
+ * Changes one pool after another at a steady pace. A server that is slow to take a change gets that of the next pool
+ * anyway; but of one pool no change overtakes another, for then the newer one would never come.
+ */
 async function churn(world: World, server: Server, forSeconds: number): Promise<Churned> {
   const first = changes + 1;
   const starts: number[] = [];
-  const taken: Promise<void>[] = [];
+  const turns = createInTurn<number>();
   const began = performance.now();
   for (let at = 0; at < forSeconds * changesPerSecond; at += 1) {
     await sleep(Math.max(0, began + (at * 1000) / changesPerSecond - performance.now()));
     changes += 1;
     starts.push(monotonicNanos());
-    taken.push(server.change(changes % world.pools, changes));
+    const change = changes;
+    const pool = change % world.pools;
+    void turns.run(pool, () => server.change(pool, change));
   }
-  await Promise.all(taken);
+  await turns.ended();
   return { first, last: changes, starts };
 }
