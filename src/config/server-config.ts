@@ -14,6 +14,8 @@ export interface ServerConfig {
   readonly store: 'sqlite' | 'memory';
   /** Allows listening beyond loopback without TLS and authentication. */
   readonly insecure: boolean;
+  /** OTLP/HTTP receiver of traces, a URL; empty: traces are off. */
+  readonly traces: string;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 }
 
@@ -23,6 +25,7 @@ export const serverDefaults: ServerConfig = {
   data: './.fairway',
   store: 'sqlite',
   insecure: false,
+  traces: '',
   logLevel: 'info',
 };
 
@@ -57,6 +60,12 @@ export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
     env: 'FAIRWAY_INSECURE',
     help: 'listen beyond loopback without TLS and authentication',
     parse: parseBoolean,
+  },
+  traces: {
+    flag: '--traces',
+    env: 'FAIRWAY_TRACES',
+    help: 'OTLP receiver of traces, http://host:4318/v1/traces; empty: traces are off',
+    parse: parseTraces,
   },
   logLevel: {
     flag: '--log-level',
@@ -159,6 +168,17 @@ function parseListen(value: unknown): Result<string, string> {
 
 function parsePath(value: unknown): Result<string, string> {
   return typeof value === 'string' && value !== '' ? ok(value) : err('must be a path');
+}
+
+/** Credentials have their own place, which is not printed: `OTEL_EXPORTER_OTLP_HEADERS`. */
+function parseTraces(value: unknown): Result<string, string> {
+  if (value === '') return ok('');
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) return err('must be a URL, http:// or https://');
+  if (url.username + url.password !== '') {
+    return err('must not hold credentials: give them as OTEL_EXPORTER_OTLP_HEADERS');
+  }
+  return ok(url.href);
 }
 
 function parseBoolean(value: unknown): Result<boolean, string> {

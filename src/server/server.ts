@@ -34,6 +34,7 @@ import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
 import { createPorts } from './ports.ts';
 import { createStatusSources } from './sources.ts';
+import { createTracing, noTracing, type Tracing, type TracingOptions } from './tracing.ts';
 import { createProgressFeed } from './xds-feed.ts';
 
 /** A running server. */
@@ -112,7 +113,12 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const drainMs = fleetDrainTimeoutMs({});
     const hub = createHub({ random: Math.random, identifier: `fairway/${replica}`, convictions, drainMs });
     const deliveries = createDeliveries(hub, nodeName);
-    const commits = createCommits(hub.table, (track) => measurements.taken(track));
+    const commits = createCommits(hub.table, (track) => {
+      measurements.taken(track);
+      tracing.taken(track);
+    });
+    const tracing = await openTracing(config, { now, commitOf: (revision) => commits.get(revision) }, log);
+    closers.push(() => tracing.close());
     const sources = createStatusSources(mirror, deliveries);
     const roomLog = log.child({ room: 'observe' });
     const nodes = createNodeObserver({ store, newId, log: roomLog });
@@ -154,6 +160,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       commits.add(adoption.commit, { committedAt: adoption.receivedAt, settledAt });
       hub.commit(adoption.commit);
       deliveries.tableChanged();
+      tracing.adopted();
       changes.add(adoption);
       for (const { kind, object, last } of adoption.changes) {
         if (kind === 'Node' && object === undefined && last !== undefined) nodes.deleted(last.metadata.name);
@@ -211,7 +218,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
     const ports = createPorts({ mirror, changes, commits, deliveries, sources, hub, budget, now, replica });
     const api = createApi({
-      store,
+      store: tracing.store(store),
       ports: {
         ...ports,
         unready: () => [...unready],
@@ -223,6 +230,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       meter: measurements.requests,
       log: log.child({ room: 'api' }),
     });
+    tracing.follow(api);
     closers.push(() => api.close());
     closers.push(async () => unready.add('the server is stopping'));
     const { host, port } = listenOn(config.listen);
@@ -247,6 +255,17 @@ function listenOn(text: string): { host: string; port: number } {
   const split = splitHostPort(text);
   if (split === undefined) throw new InvariantError(`${text} was not checked as host:port`);
   return split;
+}
+
+async function openTracing(
+  { traces: url }: ServerConfig,
+  options: Omit<TracingOptions, 'traces'>,
+  log: Logger,
+): Promise<Tracing> {
+  if (url === '') return noTracing;
+  const { openTraces } = await import('../telemetry/traces.ts');
+  const onFailure = (error: unknown): void => log.warn({ event: 'traces_not_sent', err: error });
+  return createTracing({ ...options, traces: openTraces({ url, replica: hostname(), onFailure }) });
 }
 
 function openStore(config: ServerConfig, onFailure: ((error: Error) => void) | undefined): Promise<Store> {

@@ -8,6 +8,7 @@ export const eventNames = {
   server_stopped: 'it was told to stop, and has',
   server_failed: 'it could not start, or not stop in order',
   store_failed: 'the store cannot go on, and so the server cannot',
+  traces_not_sent: 'the receiver of traces does not take them; they are lost until it does',
 
   // api
   request_answered: 'a REST request has its answer',

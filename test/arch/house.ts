@@ -86,6 +86,7 @@ export const homes: readonly { readonly packages: RegExp; readonly rooms: readon
   { packages: /^@grpc\//, rooms: ['xds/io', 'observe', 'agent/*io'] },
   { packages: /^rxjs(\/|$)/, rooms: ['control', 'agent/main', 'lib'] },
   { packages: /^commander$/, rooms: ['cli'] },
+  { packages: /^(@opentelemetry\/.*|prom-client)$/, rooms: ['telemetry'] },
   { packages: /^node:sqlite$/, rooms: ['store'] },
 ];
 

@@ -1,4 +1,4 @@
-import { serverDefaults } from '../../src/config/index.ts';
+import { type ServerConfig, serverDefaults } from '../../src/config/index.ts';
 import { startServer } from '../../src/server/index.ts';
 import type { Store } from '../../src/store/index.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
@@ -63,7 +63,7 @@ const plurals: Readonly<Record<string, string>> = {
 const globals = new Set(['Scope', 'Fleet', 'Node']);
 
 export async function startFairway(
-  options: { store?: Store; data?: string; rawPatch?: RawPatch; xdsPort?: number } = {},
+  options: { store?: Store; data?: string; rawPatch?: RawPatch; xdsPort?: number; config?: Partial<ServerConfig> } = {},
 ): Promise<TestFairway> {
   const lines: string[] = [];
   const log = createLogger({ level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
@@ -74,6 +74,7 @@ export async function startFairway(
       xdsListen: `127.0.0.1:${options.xdsPort ?? 0}`,
       store: options.data === undefined ? 'memory' : 'sqlite',
       data: options.data ?? '',
+      ...options.config,
     },
     log,
     ...(options.store === undefined ? {} : { store: options.store }),

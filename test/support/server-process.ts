@@ -37,6 +37,8 @@ export interface ServerProcessOptions {
   readonly compileCache?: string;
   /** Further flags of the server. */
   readonly flags?: readonly string[];
+  /** Further variables. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Further arguments of Node. */
   readonly node?: readonly string[];
 }
@@ -48,6 +50,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     PATH: process.env['PATH'],
     ...(process.env['TMPDIR'] === undefined ? {} : { TMPDIR: process.env['TMPDIR'] }),
     ...(compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache }),
+    ...options.env,
   };
   const any = '127.0.0.1:0';
   const argv = [...node, executable, 'server', '--data', data, '--listen', any, '--xds-listen', any, ...flags];

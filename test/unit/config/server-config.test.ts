@@ -42,6 +42,7 @@ test('every field can be given in each of the three ways', () => {
     data: 'elsewhere',
     store: 'memory',
     insecure: 'true',
+    traces: 'http://127.0.0.1:4318/v1/traces',
     logLevel: 'debug',
   };
   expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());
