@@ -81,6 +81,8 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     if (chorusRevision !== hub.markedRevision) chorus.clear();
     chorusRevision = hub.markedRevision;
     const { audience, type } = resource;
+    // Nobody was told of it: so it is whenever the answer to a write is asked for.
+    if (revision > chorusRevision) return singersOf(audience).pending;
     const key = isWildcard(type) ? `${audience} ${type}` : audience;
     let known = chorus.get(key);
     if (known === undefined) {
@@ -90,7 +92,7 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       chorus.set(key, known);
     }
     if (known === 'divided') return undefined;
-    return revision <= chorusRevision ? known.acked : known.pending;
+    return known.acked;
   }
 
   function singersOf(audience: string): Singers {

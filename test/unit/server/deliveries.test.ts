@@ -68,6 +68,20 @@ describe('how far proxies are with a resource', () => {
     expect(said(deliveries, cluster, 'c1')).toEqual(['a:acked', 'b:acked']);
   });
 
+  test('is one list for all that nobody was told of yet, though proxies are behind with other things', () => {
+    const { rig, deliveries, told } = rigged();
+    rig.commit([resource(cluster, 'c1'), resource(cluster, 'c2'), resource(cluster, 'c3')]);
+    settled(rig, 'a');
+    open(rig, 'b');
+    told();
+    rig.commit([resource(cluster, 'c1', '2')]);
+    told();
+    rig.commit([resource(cluster, 'c2', '2'), resource(cluster, 'c3', '2')]);
+    deliveries.tableChanged();
+    expect(said(deliveries, cluster, 'c2')).toEqual(['a:pending', 'b:pending']);
+    expect(deliveries.of({ type: cluster, name: 'c3' })).toBe(deliveries.of({ type: cluster, name: 'c2' }));
+  });
+
   test('says who refused it, in whose words', () => {
     const { rig, deliveries, told } = rigged();
     rig.commit([resource(cluster, 'c1')]);
