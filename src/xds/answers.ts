@@ -62,7 +62,7 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
   state.ackedRevision = Math.max(state.ackedRevision, response.revision);
   state.pushesAgain = 0;
   for (const [name, form] of response.puts) {
-    if (response.takenBack.has(name)) continue;
+    if (response.takenBack?.has(name)) continue;
     const newest = state.land(name, response.nonce);
     if (newest && state.takeBack.get(name) !== form.hash) state.takeBack.delete(name);
     // What was taken back is tried once more, alone.
@@ -136,7 +136,7 @@ function convict(
   const again = before?.hash === hash ? before : undefined;
   const backoffMs = again?.trying === true ? Math.min(again.backoffMs * 2, maxRetryMs) : firstRetryMs;
   const retryAt = isHosts ? now + backoffMs : undefined;
-  state.refused.set(name, { hash, words, scope, since: again?.since ?? now, retryAt, backoffMs, trying: false });
+  state.refuse(name, { hash, words, scope, since: again?.since ?? now, retryAt, backoffMs, trying: false });
   state.suspects.delete(name);
   const blame = blameFor(host.forms, version, form, revision, words);
   if (scope === 'local') stream.isOdd = true;

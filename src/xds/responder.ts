@@ -159,7 +159,7 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
   const dueAt = now + stream.host.options.answerMs + warmupMs;
   const older = olderOf(state, puts, forms);
   const sent = { nonce, sentAt: now, dueAt, revision, puts: forms, removals: gone, older };
-  state.fly({ ...sent, overdue: false, takenBack: new Set() });
+  state.fly({ ...sent, overdue: false, takenBack: undefined });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
   const removed = stream.protocol === 'delta' ? removals : noRemovals;

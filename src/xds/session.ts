@@ -94,7 +94,7 @@ export class Session {
   takePlainAck(bytes: Uint8Array, now: number): boolean {
     const { stream } = this;
     if (stream.protocol !== 'delta') return false;
-    for (const state of stream.states) {
+    for (const state of stream.astir) {
       const [response] = state.unanswered;
       if (response === undefined || state.ackHead === undefined) continue;
       if (!isPlainAck(bytes, state.ackHead, response.nonce)) continue;
@@ -173,7 +173,7 @@ export class Session {
     const { stream } = this;
     if (stream.trust === trust) return;
     stream.trust = trust;
-    for (const state of stream.states) {
+    for (const state of stream.astir) {
       for (const name of state.waiting.keys()) state.dirty.add(name);
       // Their time has not begun: until now they waited for us.
       state.waiting.clear();
@@ -188,7 +188,7 @@ export class Session {
     stream.unfinished = false;
     // Never from an incomplete picture: what the table lacks would read as removed.
     if (!stream.table.ready || stream.trust === 'nothing') return undefined;
-    for (const state of stream.states) {
+    for (const state of stream.astir) {
       const frame = respond(stream, state, now);
       if (frame !== undefined) return frame;
     }
@@ -199,7 +199,7 @@ export class Session {
 
   /** Nothing is to be sent and nothing unanswered; removals that wait until they are safe do not count. */
   get idle(): boolean {
-    for (const state of this.stream.states) {
+    for (const state of this.stream.astir) {
       if (state.busy || state.unanswered.length > 0 || state.waitsToPut) return false;
     }
     return true;
@@ -208,13 +208,14 @@ export class Session {
   /** The client has, and acknowledged, everything that it asked for, and refused nothing. */
   get calm(): boolean {
     if (this.filledAt === undefined || this.stream.trust !== 'complete') return false;
-    for (const state of this.stream.states) if (!state.settled) return false;
+    for (const state of this.stream.astir) if (!state.settled) return false;
     return true;
   }
 
   /** Called when `next` had nothing: says what has been reached. */
   rest(now: number): void {
     const { stream } = this;
+    stream.calmDown();
     if (stream.node === undefined || !stream.table.ready || stream.trust !== 'complete') return;
     const { idle } = this;
     const filled = this.filledAt === undefined && idle && this.#isFilled(now);
@@ -256,7 +257,7 @@ export class Session {
   /** When `tick` wants to be called next; undefined: not by time. */
   nextDeadline(): number | undefined {
     let soonest = Math.min(this.#clusterRequestBy, this.filledAt === undefined ? this.#fillAt : never);
-    for (const state of this.stream.states) {
+    for (const state of this.stream.astir) {
       soonest = Math.min(soonest, state.waitingUntil);
       for (const response of state.unanswered) {
         if (!response.overdue) soonest = Math.min(soonest, response.dueAt);
@@ -283,7 +284,7 @@ export class Session {
       this.#fillDue = true;
     }
     while (stream.lingering[0] !== undefined && stream.lingering[0].until <= now) stream.lingering.shift();
-    for (const state of stream.states) this.#tickType(state, now);
+    for (const state of stream.astir) this.#tickType(state, now);
   }
 
   #tickType(state: TypeState, now: number): void {
@@ -293,7 +294,7 @@ export class Session {
     }
     for (const [name, refusal] of state.refused) {
       if (refusal.retryAt === undefined || refusal.trying || now < refusal.retryAt) continue;
-      state.refused.set(name, { ...refusal, trying: true });
+      state.refuse(name, { ...refusal, trying: true });
       state.suspects.add(name);
       state.mark(name);
     }
@@ -328,6 +329,7 @@ export class Session {
       state.takeBack.set(name, form.hash);
       state.suspects.add(name);
       state.mark(name);
+      response.takenBack ??= new Set();
       response.takenBack.add(name);
     }
   }

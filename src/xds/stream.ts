@@ -96,6 +96,7 @@ export class Stream implements StreamView {
   readonly #states = new Map<TypeUrl, TypeState>();
   /** The same in the order in which a push sends them. */
   #ordered: readonly TypeState[] = [];
+  readonly #astir: TypeState[] = [];
   #sent = 0;
 
   constructor(host: SessionHost, opened: StreamOpened) {
@@ -123,6 +124,30 @@ export class Stream implements StreamView {
     return this.#ordered;
   }
 
+  /**
+   * Those of them that have anything to send, to wait for, or refused, in the same order: a change is of one type or
+   * two, and each of a thousand streams is asked for it several times.
+   */
+  get astir(): readonly TypeState[] {
+    return this.#astir;
+  }
+
+  /** Leaves out of `astir` those that have come to rest. */
+  calmDown(): void {
+    for (let at = this.#astir.length - 1; at >= 0; at -= 1) {
+      const state = this.#astir[at];
+      if (state?.rests !== true) continue;
+      state.astir = false;
+      this.#astir.splice(at, 1);
+    }
+  }
+
+  #stir(state: TypeState): void {
+    const before = this.#astir.findIndex(({ traits }) => traits.order > state.traits.order);
+    if (before < 0) this.#astir.push(state);
+    else this.#astir.splice(before, 0, state);
+  }
+
   state(type: TypeUrl): TypeState | undefined {
     return this.#states.get(type);
   }
@@ -138,7 +163,7 @@ export class Stream implements StreamView {
       const others = this.#ordered.filter((state) => !isKnownType(state.type)).length;
       if (others >= maxOtherTypes) return undefined;
     }
-    const state = new TypeState(type, this.host.counts.of(type));
+    const state = new TypeState(type, this.host.counts.of(type), (astir) => this.#stir(astir));
     this.#states.set(type, state);
     this.#ordered = [...this.#ordered, state].sort((a, b) => a.traits.order - b.traits.order);
     return state;
@@ -148,6 +173,7 @@ export class Stream implements StreamView {
   end(): void {
     this.#states.clear();
     this.#ordered = [];
+    this.#astir.length = 0;
     this.lingering.length = 0;
     this.used.clear();
   }
@@ -159,12 +185,12 @@ export class Stream implements StreamView {
 
   /** Something happened that may end the waiting of names. */
   wake(): void {
-    for (const state of this.#ordered) if (state.waiting.size > 0) state.recheck = true;
+    for (const state of this.#astir) if (state.waiting.size > 0) state.recheck = true;
   }
 
   /** Nothing is to be sent, as far as is known without a closer look. */
   get quiet(): boolean {
-    for (const state of this.#ordered) if (state.busy || state.recheck) return false;
+    for (const state of this.#astir) if (state.busy || state.recheck) return false;
     return true;
   }
 

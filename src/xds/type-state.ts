@@ -31,7 +31,7 @@ export interface Response {
    * Names of which an acknowledgement says nothing any more: Envoy takes a cluster that it refused once when it comes
    * again unchanged.
    */
-  readonly takenBack: Set<string>;
+  takenBack: Set<string> | undefined;
 }
 
 /** A refusal by this client. */
@@ -85,7 +85,7 @@ export class TypeState {
   readonly takeBack = new Map<string, string>();
   readonly unanswered: Response[] = [];
   /** The first wildcard request is answered even when there is nothing (rule 29). */
-  owesAnswer = false;
+  #owesAnswer = false;
   /** The client came with what it has of an earlier stream. */
   returned = false;
   /** Something happened that may end the waiting of names. */
@@ -97,8 +97,14 @@ export class TypeState {
   sentRevision = 0;
   ackedRevision = 0;
 
-  constructor(type: TypeUrl, counts: TypeCounts) {
+  /** It is among those of its stream that are astir. */
+  astir = false;
+  readonly #onAstir: (state: TypeState) => void;
+
+  /** `onAstir` is told when there comes to be something to send, to wait for, or refused, where there was nothing. */
+  constructor(type: TypeUrl, counts: TypeCounts, onAstir: (state: TypeState) => void) {
     this.type = type;
+    this.#onAstir = onAstir;
     this.counts = counts;
     this.traits = traitsOf(type);
     this.ackHead = ackHeads.get(type);
@@ -114,8 +120,40 @@ export class TypeState {
     return flight === undefined ? this.held.get(name) : flight.puts.get(name);
   }
 
+  get owesAnswer(): boolean {
+    return this.#owesAnswer;
+  }
+
+  set owesAnswer(owes: boolean) {
+    this.#owesAnswer = owes;
+    if (owes) this.#stir();
+  }
+
+  #stir(): void {
+    if (this.astir) return;
+    this.astir = true;
+    this.#onAstir(this);
+  }
+
+  /** Nothing is to be sent, nothing on its way, nothing waits and nothing is refused. */
+  get rests(): boolean {
+    return (
+      !this.busy &&
+      this.unanswered.length === 0 &&
+      this.flying.size === 0 &&
+      this.waiting.size === 0 &&
+      this.refused.size === 0
+    );
+  }
+
+  refuse(name: string, refusal: Refusal): void {
+    this.refused.set(name, refusal);
+    this.#stir();
+  }
+
   /** Notes that a response is on its way. */
   fly(response: Response): void {
+    this.#stir();
     for (const name of response.puts.keys()) this.flying.set(name, response);
     for (const name of response.removals) this.flying.set(name, response);
     this.unanswered.push(response);
@@ -134,6 +172,7 @@ export class TypeState {
   mark(name: string, force = false): void {
     this.dirty.add(name);
     if (force) this.forced.add(name);
+    this.#stir();
   }
 
   /** The client no longer has or wants the name. */
@@ -157,7 +196,7 @@ export class TypeState {
 
   /** Something is still to be sent, or to be looked at. */
   get busy(): boolean {
-    return this.dirty.size > 0 || this.prepared.size > 0 || this.owesAnswer;
+    return this.dirty.size > 0 || this.prepared.size > 0 || this.#owesAnswer;
   }
 
   /** The client has all that it should have, and refused nothing. What it has until connections are drained is no more. */
@@ -216,6 +255,7 @@ export class TypeState {
   wait(name: string, what: Waiting['what'], now: number, missing?: () => readonly Need[]): number {
     const waiting = this.waiting.get(name);
     if (waiting?.what === what) return waiting.since;
+    this.#stir();
     this.waiting.set(name, { since: now, what, ...(missing === undefined ? {} : { missing: missing() }) });
     return now;
   }
