@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createRegistry, fromBinary, isMessage } from '@bufbuild/protobuf';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
@@ -12,14 +11,16 @@ import { HttpConnectionManagerSchema } from '../src/gen/envoy/extensions/filters
 import { createLogger } from '../src/telemetry/log.ts';
 import { createDeltaClient, encodeNode, encodeResource, typeUrls, type WireResource } from '../src/xds/index.ts';
 import { connectDelta } from '../src/xds/io/index.ts';
-import { type Child, startChild } from './child.ts';
+import type { ProcessUsage } from '../test/support/process-usage.ts';
+import { startServerProcess } from '../test/support/server-process.ts';
+import { startChild } from './child.ts';
 import { mark } from './marks.ts';
 import { clusterName, fleet, type Manifest, pool, poolName } from './pools.ts';
 
 /** A server under test. */
 export interface Server {
   readonly name: string;
-  readonly child: Child;
+  readonly usage: ProcessUsage;
   readonly xdsPort: number;
   /** Moves a member of a pool. Resolves when the server has taken it. */
   change(at: number, change: number): Promise<void>;
@@ -66,34 +67,21 @@ export interface Fairway extends Server {
   call(method: string, path: string, body: unknown): Promise<void>;
 }
 
-const launcher = fileURLToPath(new URL('../src/bin/fairway.js', import.meta.url));
-
 /** A real server with its database in a folder, as an operator starts it. */
 export async function startFairway({ data }: { readonly data: string }): Promise<Fairway> {
-  const nodeFlags = process.env['FAIRWAY_BENCH_NODE_FLAGS']?.split(' ') ?? [];
-  const child = startChild({
-    name: 'fairway server',
-    program: process.execPath,
-    args: [...nodeFlags, launcher, 'server', '--listen=127.0.0.1:0', '--xds-listen=127.0.0.1:0', `--data=${data}`],
-    lines: 'stderr',
-  });
-  const ready = await child.next('it was ready', (event) =>
-    event['event'] === 'server_ready'
-      ? { address: String(event['address']), xdsAddress: String(event['xdsAddress']) }
-      : undefined,
-  );
+  const server = await startServerProcess({ data, node: process.env['FAIRWAY_BENCH_NODE_FLAGS']?.split(' ') ?? [] });
   const agent = new Agent({ keepAlive: true });
   const call = (method: string, path: string, body: unknown): Promise<void> =>
-    send(agent, `http://${ready.address}${path}`, method, body);
+    send(agent, `http://${server.address}${path}`, method, body);
   return {
     name: 'Fairway',
-    child,
-    xdsPort: Number(ready.xdsAddress.split(':').at(-1)),
+    usage: server,
+    xdsPort: server.xdsPort,
     call,
     change: (at, change) => call('PUT', `/v1/scopes/default/backend-pools/${poolName(at)}`, pool(at, change)),
     async close() {
       agent.destroy();
-      await child.close();
+      await server.stop();
     },
   };
 }
@@ -111,7 +99,7 @@ export async function startPeer(program: string, kind: 'gcp' | 'floor', world: W
   );
   return {
     name: kind === 'gcp' ? 'go-control-plane' : 'floor',
-    child,
+    usage: child,
     xdsPort,
     change: async (at, change) => child.tell({ name: clusterName(at), address: mark(change) }),
     close: () => child.close(),

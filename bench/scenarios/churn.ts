@@ -68,20 +68,20 @@ async function compare(program: string, world: World, layout: Layout): Promise<R
 
 async function measure(program: string, world: World, layout: Layout, server: Server): Promise<Figures> {
   const { streamsPerConnection } = layout;
-  const { child } = server;
+  const { usage } = server;
   const load = startLoad({ program, server, world, streams, streamsPerConnection });
   try {
     await load.connect();
-    await child.quiet();
+    await usage.quiet();
     await load.arrived((await churn(world, server, warmupSeconds)).last);
-    const beforeMb = child.memoryMb().now;
-    const cpuMs = child.cpuMs();
+    const beforeMb = usage.residentBytes() / 1e6;
+    const cpuMs = usage.cpuMs();
     const began = performance.now();
     const { first, last, starts } = await churn(world, server, seconds);
-    const cpuShare = (100 * (child.cpuMs() - cpuMs)) / (performance.now() - began);
+    const cpuShare = (100 * (usage.cpuMs() - cpuMs)) / (performance.now() - began);
     await load.arrived(last);
     const lags = await load.lags(first, starts);
-    const figures: Figures = { ...lags, beforeMb, afterMb: child.memoryMb().now, cpuShare };
+    const figures: Figures = { ...lags, beforeMb, afterMb: usage.residentBytes() / 1e6, cpuShare };
     console.log(`  ${server.name}, ${layout.name}: ${JSON.stringify(figures)}`);
     return figures;
   } finally {

@@ -59,21 +59,20 @@ async function compare(program: string, world: World, layout: Layout): Promise<R
 
 async function measure(program: string, world: World, layout: Layout, server: Server): Promise<Figures> {
   const { streamsPerConnection } = layout;
-  const { child } = server;
+  const { usage } = server;
   const load = startLoad({ program, server, world, streams, streamsPerConnection });
   try {
-    await child.quiet();
-    const idleMb = child.memoryMb().now;
-    const idleCpuMs = child.cpuMs();
-    child.resetPeak();
+    await usage.quiet();
+    const idleMb = usage.residentBytes() / 1e6;
+    const idleCpuMs = usage.cpuMs();
+    usage.resetPeak();
     const { ms } = await load.connect();
-    await child.quiet();
-    const memory = child.memoryMb();
+    await usage.quiet();
     const figures: Figures = {
       filledMs: ms,
-      cpuMs: child.cpuMs() - idleCpuMs,
-      addedMb: memory.now - idleMb,
-      peakMb: memory.peak - idleMb,
+      cpuMs: usage.cpuMs() - idleCpuMs,
+      addedMb: usage.residentBytes() / 1e6 - idleMb,
+      peakMb: usage.peakBytes() / 1e6 - idleMb,
     };
     console.log(`  ${server.name}, ${layout.name}: ${JSON.stringify(figures)}`);
     return figures;

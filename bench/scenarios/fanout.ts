@@ -113,7 +113,7 @@ async function measure(program: string, world: World, layout: Layout, server: Se
   const load = startLoad({ program, server, world, streams, streamsPerConnection });
   try {
     await load.connect();
-    await server.child.quiet();
+    await server.usage.quiet();
     for (let round = 0; round < warmups; round += 1) await oneRound(world, server, load);
     const measured: Omit<Figures, 'memoryMb'>[] = [];
     for (let round = 0; round < rounds; round += 1) measured.push(await oneRound(world, server, load));
@@ -121,7 +121,7 @@ async function measure(program: string, world: World, layout: Layout, server: Se
       cpuMs: median(measured.map(({ cpuMs }) => cpuMs)),
       lastAckMs: median(measured.map(({ lastAckMs }) => lastAckMs)),
       loadCpuMs: median(measured.map(({ loadCpuMs }) => loadCpuMs)),
-      memoryMb: server.child.memoryMb().now,
+      memoryMb: server.usage.residentBytes() / 1e6,
     };
     console.log(`  ${server.name}, ${world.pools} pools, ${layout.name}: ${JSON.stringify(figures)}`);
     return figures;
@@ -133,14 +133,14 @@ async function measure(program: string, world: World, layout: Layout, server: Se
 
 async function oneRound(world: World, server: Server, load: LoadClient): Promise<Omit<Figures, 'memoryMb'>> {
   changes += 1;
-  const cpu = server.child.cpuMs();
+  const cpu = server.usage.cpuMs();
   const loadCpu = load.child.cpuMs();
   const started = monotonicNanos();
   await server.change(changes % world.pools, changes);
   const arrived = await load.arrived(changes);
-  await server.child.quiet();
+  await server.usage.quiet();
   return {
-    cpuMs: server.child.cpuMs() - cpu,
+    cpuMs: server.usage.cpuMs() - cpu,
     lastAckMs: (arrived - started) / 1e6,
     loadCpuMs: load.child.cpuMs() - loadCpu,
   };

@@ -42,11 +42,11 @@ export function run(): Promise<Row[]> {
 async function measure(program: string, world: World, server: Server): Promise<Figures> {
   const load = startLoad({ program, server, world, streams, streamsPerConnection: single.streamsPerConnection });
   try {
-    await server.child.quiet();
-    const idleMb = server.child.memoryMb().now;
+    await server.usage.quiet();
+    const idleMb = server.usage.residentBytes() / 1e6;
     await load.connect();
-    await server.child.quiet();
-    return { idleMb, filledMb: server.child.memoryMb().now };
+    await server.usage.quiet();
+    return { idleMb, filledMb: server.usage.residentBytes() / 1e6 };
   } finally {
     await load.close();
     await server.close();

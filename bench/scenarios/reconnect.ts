@@ -49,16 +49,16 @@ export function run(): Promise<Row[]> {
 }
 
 async function measure(program: string, world: World, server: Server): Promise<Figures> {
-  const { child } = server;
+  const { usage } = server;
   const load = startLoad({ program, server, world, streams, streamsPerConnection: shared.streamsPerConnection });
   try {
     await load.connect();
     await load.disconnect();
-    await child.quiet();
-    const cpuMs = child.cpuMs();
+    await usage.quiet();
+    const cpuMs = usage.cpuMs();
     const { bytes } = await load.reconnect();
-    await child.quiet();
-    return { bytes, cpuMs: child.cpuMs() - cpuMs };
+    await usage.quiet();
+    return { bytes, cpuMs: usage.cpuMs() - cpuMs };
   } finally {
     await load.close();
     await server.close();

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createInterface } from 'node:readline';
 import { startOrphanGuard } from '../../src/lib/orphan-guard.ts';
 import { executable } from './command-line.ts';
+import { type ProcessUsage, usageOf } from './process-usage.ts';
 import { patienceMs, until } from './until.ts';
 
 /** `fairway server` as people run it: a process of its own with the embedded store, on free ports of loopback. */
-export interface ServerProcess {
+export interface ServerProcess extends ProcessUsage {
   readonly pid: number;
   /** REST API, `host:port`. */
   readonly address: string;
@@ -16,10 +16,6 @@ export interface ServerProcess {
   readonly startMs: number;
   /** All that it wrote, to both outputs. */
   output(): string;
-  /** Memory that is in RAM, as Linux counts it. */
-  residentBytes(): number;
-  /** Processor time of all its threads until now, as Linux counts it, in steps of 10 ms. */
-  cpuMs(): number;
   /** Sends SIGTERM and waits for the end, which it makes after `limitMs`. */
   stop(limitMs?: number): Promise<Ended>;
 }
@@ -100,9 +96,8 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
       xdsPort: Number(xdsAddress.split(':').at(-1)),
       startMs: performance.now() - spawned,
       output: () => output,
-      residentBytes: () => residentBytes(pid),
-      cpuMs: () => cpuMs(pid),
       stop,
+      ...usageOf(pid),
     };
   } catch (error) {
     await stop();
@@ -130,19 +125,4 @@ function statusOf(url: string): Promise<number | undefined> {
       resolve(response.statusCode);
     }).once('error', reject);
   });
-}
-
-/** Linux tells it in kB (which are KiB). */
-function residentBytes(pid: number): number {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  if (kib === undefined) throw new Error(`/proc/${pid}/status says nothing about VmRSS`);
-  return Number(kib) * 1024;
-}
-
-/** proc(5): fields 14 and 15 are ticks in user and in kernel mode, 100 a second. */
-function cpuMs(pid: number): number {
-  // The name of the program comes in parentheses before them, and may hold spaces.
-  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-  const [user, kernel] = fields.split(' ').slice(11, 13).map(Number);
-  return ((user ?? Number.NaN) + (kernel ?? Number.NaN)) * 10;
 }
