@@ -79,7 +79,7 @@ export {
 export { sameSpec } from './same-spec.ts';
 export { durationMs } from './schema.ts';
 export type { ScopeSpec } from './scope.ts';
-export { keepSecrets, redact } from './secrets.ts';
+export { keepSecrets, redact, secretKeyPrefixes, secretsAt } from './secrets.ts';
 export {
   decodeStored,
   decodeStoredWithExtras,
@@ -89,6 +89,8 @@ export {
   type StoredEntry,
   type StoredExtras,
   type StorePrefix,
+  schemaPrefix,
+  secretPrefix,
   specKey,
   storeKey,
   storePrefixes,

@@ -1,5 +1,6 @@
 import type { Kind } from './kind.ts';
 import { type DraftObject, kinds } from './kinds.ts';
+import { secretPrefix, storePrefixes } from './stored.ts';
 
 /** Write-only fields: taken, kept, never returned. */
 
@@ -16,6 +17,33 @@ export function keepSecrets(draft: DraftObject, stored: Pick<DraftObject, 'kind'
   const { key } = stored.spec as { readonly key?: string };
   if (draft.spec.chain === undefined || draft.spec.key !== undefined || key === undefined) return draft;
   return { ...draft, spec: { ...draft.spec, key } };
+}
+
+const whole: readonly string[] = [''];
+const none: readonly string[] = [];
+
+/** Beginnings of store keys whose values hold secrets, with the JSON pointers of these. */
+const secretPlaces: readonly (readonly [prefix: string, pointers: readonly string[]])[] = [
+  ...Object.values(kinds).flatMap(({ kind, secretFields }) =>
+    secretFields.length === 0
+      ? []
+      : ([storePrefixes.spec, storePrefixes.history] as const).map(
+          (prefix) => [`${prefix}${kind}/`, secretFields] as const,
+        ),
+  ),
+  [secretPrefix, whole],
+];
+
+/** Beginnings of all store keys whose values may hold secrets. */
+export const secretKeyPrefixes: readonly string[] = secretPlaces.map(([prefix]) => prefix);
+
+/**
+ * JSON pointers of what is secret in the value at a store key; `''` is the whole value, no pointer nothing. Asked of
+ * every entry that is read or written.
+ */
+export function secretsAt(storeKey: string): readonly string[] {
+  for (const [prefix, pointers] of secretPlaces) if (storeKey.startsWith(prefix)) return pointers;
+  return none;
 }
 
 function segments(pointer: string): readonly string[] {

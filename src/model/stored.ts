@@ -3,7 +3,7 @@ import type { ObjectKey } from './meta.ts';
 
 /**
  * How objects stand in the store: which keys, and which text. The first segment of a key is the kind of data (spec,
- * history, observed, plan, status); nothing else in the product spells these out.
+ * history, observed, plan, status), or one of the prefixes below; nothing else in the product spells these out.
  */
 export const storePrefixes = {
   spec: 'spec/',
@@ -16,6 +16,12 @@ export const storePrefixes = {
 } as const;
 
 export type StorePrefix = keyof typeof storePrefixes;
+
+/** What the store says of itself (its version, the data keys in use, a restore under way); no backup holds it. */
+export const schemaPrefix = 'schema/';
+
+/** Records that are secret as a whole. */
+export const secretPrefix = 'secret/';
 
 export function storeKey(prefix: StorePrefix, key: ObjectKey): string {
   return `${storePrefixes[prefix]}${key}`;

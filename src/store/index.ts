@@ -10,6 +10,8 @@
  * - `sqlite`: embedded, one server. One worker thread per store with one connection; a commit waits for an fsync there
  *   and not on the event loop, and transactions that arrive meanwhile share the next one.
  *
+ * Around either of them goes `sealed`: secrets are sealed in the store below it and open to everybody above it.
+ *
  * Two decisions that both share:
  * - Every committed transaction has a revision of its own, also one that changes nothing; so revisions in a watch are
  *   without gaps, and a transaction id always names one commit.
@@ -20,6 +22,9 @@ import type { Store } from './store.ts';
 
 export type { LogBounds } from './log.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts';
+export { type SealAnewOptions, sealAnew } from './seal-anew.ts';
+export { createSealedStore, type SealedStoreOptions } from './sealed.ts';
+export { openValue, type SecretsAt, sealingOf, sealValue } from './secrets.ts';
 export type { SqliteStoreOptions } from './sqlite.ts';
 export {
   type CommitOutcome,

@@ -1,0 +1,116 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FairwayError } from '../lib/errors.ts';
+import type { Sealer } from '../lib/sealer.ts';
+import { checkTransaction } from './limits.ts';
+import { openValue, type SecretsAt, sealValue } from './secrets.ts';
+import type { CommitOutcome, Entry, Revision, Snapshot, Store, Transaction, WatchEvent } from './store.ts';
+
+export interface SealedStoreOptions {
+  readonly sealer: Sealer;
+  readonly secretsAt: SecretsAt;
+  /** Must hold for each commit that seals something; else the key that seals is no longer in use elsewhere. */
+  readonly fence?: Transaction['checks'][number];
+}
+
+/** Opening secrets holds the event loop no longer than this. */
+const sliceMs = 4;
+
+/** Entries without secrets between two looks at the clock. */
+const entriesPerLook = 1024;
+
+/**
+ * A store whose secrets are sealed in the store below it, and open to everybody above: whoever reads or writes through
+ * it need not know. What has no secret passes through untouched.
+ *
+ * The limits of the store hold for what is stored; a secret is a third longer there.
+ */
+export function createSealedStore(store: Store, options: SealedStoreOptions): Store {
+  return new SealedStore(store, options);
+}
+
+class SealedStore implements Store {
+  readonly #store: Store;
+  readonly #sealer: Sealer;
+  readonly #secretsAt: SecretsAt;
+  readonly #fence: Transaction['checks'][number] | undefined;
+
+  constructor(store: Store, { sealer, secretsAt, fence }: SealedStoreOptions) {
+    this.#store = store;
+    this.#sealer = sealer;
+    this.#secretsAt = secretsAt;
+    this.#fence = fence;
+  }
+
+  async commit(transaction: Transaction): Promise<CommitOutcome> {
+    const puts = transaction.puts.map((put) => this.#seal(put));
+    const seals = puts.some((put, i) => put !== transaction.puts[i]);
+    if (!seals) return this.#openOutcome(await this.#store.commit(transaction));
+    // What a seal would hide from the store below, such as text that is not well-formed.
+    checkTransaction(transaction);
+    const fence = this.#fence;
+    const checks = fence === undefined ? transaction.checks : [...transaction.checks, fence];
+    const outcome = await this.#store.commit({ ...transaction, checks, puts });
+    if (!outcome.committed && outcome.failed.some(({ key }) => key === fence?.key)) {
+      throw new FairwayError(
+        'StoreUnavailable',
+        `committing a transaction: data key ${this.#sealer.keyId} was replaced by a newer one; give this controller the newer one too`,
+      );
+    }
+    return this.#openOutcome(outcome);
+  }
+
+  async get(key: string): Promise<Entry | undefined> {
+    const entry = await this.#store.get(key);
+    return entry === undefined ? undefined : this.#open(entry);
+  }
+
+  async list(prefix: string): Promise<Snapshot> {
+    const { revision, entries } = await this.#store.list(prefix);
+    let opened: Entry[] | undefined;
+    let end = performance.now() + sliceMs;
+    for (const [i, entry] of entries.entries()) {
+      const clear = this.#open(entry);
+      if (clear !== entry) {
+        opened ??= [...entries];
+        opened[i] = clear;
+      } else if (i % entriesPerLook !== 0) continue;
+      if (performance.now() < end) continue;
+      await nextTurn();
+      end = performance.now() + sliceMs;
+    }
+    return { revision, entries: opened ?? entries };
+  }
+
+  head(): Promise<Revision> {
+    return this.#store.head();
+  }
+
+  async *watch(after: Revision, signal: AbortSignal): AsyncGenerator<WatchEvent, void, undefined> {
+    for await (const event of this.#store.watch(after, signal)) {
+      const puts = event.puts.map((entry) => this.#open(entry));
+      yield puts.every((entry, i) => entry === event.puts[i]) ? event : { ...event, puts };
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  #seal<T extends { readonly key: string; readonly value: string }>(put: T): T {
+    const pointers = this.#secretsAt(put.key);
+    if (pointers.length === 0) return put;
+    return { ...put, value: sealValue(put.key, put.value, pointers, this.#sealer) };
+  }
+
+  #open(entry: Entry): Entry {
+    const pointers = this.#secretsAt(entry.key);
+    if (pointers.length === 0) return entry;
+    return { ...entry, value: openValue(entry.key, entry.value, pointers, this.#sealer) };
+  }
+
+  #openOutcome(outcome: CommitOutcome): CommitOutcome {
+    if (outcome.committed) return outcome;
+    const failed = outcome.failed.map(({ key, entry }) => ({ key, entry: entry && this.#open(entry) }));
+    return { committed: false, failed };
+  }
+}
