@@ -74,6 +74,14 @@ export class ChangeLog {
     this.#wake();
   }
 
+  /** Drops all commits but the newest. */
+  compact(): void {
+    const newest = this.#events.at(-1);
+    this.#events = newest === undefined ? [] : [newest];
+    this.#start = 0;
+    this.#bytes = newest === undefined ? 0 : sizeOf(newest);
+  }
+
   /** See `Store.watch`. */
   async *watch(after: Revision, signal: AbortSignal): AsyncGenerator<WatchEvent, void, undefined> {
     let reached = after;

@@ -72,6 +72,12 @@ class MemoryStore implements Store {
     return this.#log.watch(after, signal);
   }
 
+  async compact(): Promise<void> {
+    this.#assertOpen('compacting');
+    this.#log.compact();
+    this.#forgetIds();
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -92,6 +98,10 @@ class MemoryStore implements Store {
     }
     this.#ids.set(id, event.revision);
     this.#log.append(event);
+    this.#forgetIds();
+  }
+
+  #forgetIds(): void {
     for (const [known, revision] of this.#ids) {
       if (revision > this.#log.floor) break;
       this.#ids.delete(known);

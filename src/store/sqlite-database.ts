@@ -107,6 +107,19 @@ export class SqliteDatabase {
     });
   }
 
+  /**
+   * Drops all commits but the newest. `disk`: the database is written anew without the pages that they left, and the WAL
+   * is cut to nothing.
+   */
+  compact(depth: 'log' | 'disk'): void {
+    attempt('compacting', () => {
+      const { head, floor } = this.#log;
+      if (floor < head - 1) this.#statements.dropChanges.run(head - 1);
+      this.#log = this.#statements.logState.get() as unknown as LogState;
+      if (depth === 'disk') this.#db.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
+    });
+  }
+
   /** Brings what is in the WAL into the database and gives the lock back. */
   close(): void {
     this.#db.close();

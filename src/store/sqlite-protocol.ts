@@ -31,6 +31,7 @@ export type RequestBody =
   /** The next page of the list that was asked for with request `list`. */
   | { readonly kind: 'nextPage'; readonly list: number }
   | { readonly kind: 'changes'; readonly after: Revision }
+  | { readonly kind: 'compact'; readonly depth: 'log' | 'disk' }
   | { readonly kind: 'close' };
 
 export type Request = { readonly id: number } & RequestBody;
@@ -60,6 +61,7 @@ export type AnswerBody =
   | ChangesResult
   | { readonly kind: 'entry'; readonly entry: Entry | undefined }
   | { readonly kind: 'page'; readonly revision: Revision; readonly entries: readonly Entry[]; readonly more: boolean }
+  | { readonly kind: 'forgotten' }
   | { readonly kind: 'closed' };
 
 export type Answer = { readonly id: number } & AnswerBody;

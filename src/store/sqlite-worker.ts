@@ -66,6 +66,9 @@ class Worker {
         }
         case 'changes':
           return this.#database.changes(request.after);
+        case 'compact':
+          this.#database.compact(request.depth);
+          return { kind: 'forgotten' };
         case 'close':
           this.#database.close();
           return { kind: 'closed' };

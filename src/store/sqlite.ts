@@ -150,6 +150,15 @@ class SqliteStore implements Store {
     return this.#log.watch(after, signal);
   }
 
+  compact(depth: 'log' | 'disk'): Promise<void> {
+    return this.#call('compacting', () =>
+      this.#request({ kind: 'compact', depth }, (answer) => {
+        expect(answer, 'forgotten');
+        this.#log.compact();
+      }),
+    );
+  }
+
   close(): Promise<void> {
     this.#closed ??= this.#shutDown();
     return this.#closed;

@@ -81,6 +81,12 @@ export interface Store {
    * `StoreUnavailable` when the store is closed first.
    */
   watch(after: Revision, signal: AbortSignal): AsyncIterable<WatchEvent>;
+  /**
+   * Forgets every commit but the newest, with the values that it replaced: a watch then begins anew. `disk` also leaves
+   * no trace of them on the disk, and holds up all other calls meanwhile. Absent where the store's server does the like
+   * by itself.
+   */
+  compact?(depth: 'log' | 'disk'): Promise<void>;
   /** Waits for commits under way, then frees everything. Later calls throw `StoreUnavailable`. */
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { commitContract } from './store-commit.ts';
+import { compactContract } from './store-compact.ts';
 import type { OpenStore } from './store-fixture.ts';
 import { limitContract } from './store-limits.ts';
 import { readContract } from './store-read.ts';
@@ -12,5 +13,6 @@ export function storeContract(name: string, open: OpenStore): void {
     limitContract(open);
     readContract(open);
     watchContract(open);
+    compactContract(open);
   });
 }
