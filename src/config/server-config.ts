@@ -12,6 +12,8 @@ export interface ServerConfig {
   /** Folder of the embedded database. */
   readonly data: string;
   readonly store: 'sqlite' | 'memory';
+  /** File of the data keys that seal secrets in the store; a relative path counts from `data`. */
+  readonly dataKeyFile: string;
   /** Allows listening beyond loopback without TLS and authentication. */
   readonly insecure: boolean;
   /** OTLP/HTTP receiver of traces, a URL; empty: traces are off. */
@@ -24,6 +26,7 @@ export const serverDefaults: ServerConfig = {
   xdsListen: '127.0.0.1:7601',
   data: './.fairway',
   store: 'sqlite',
+  dataKeyFile: 'data.key',
   insecure: false,
   traces: '',
   logLevel: 'info',
@@ -54,6 +57,12 @@ export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
     env: 'FAIRWAY_STORE',
     help: 'sqlite, or memory (nothing outlives the process)',
     parse: oneOf(['sqlite', 'memory']),
+  },
+  dataKeyFile: {
+    flag: '--data-key-file',
+    env: 'FAIRWAY_DATA_KEY_FILE',
+    help: 'file of the keys that seal secrets in the store; a relative path counts from the data folder',
+    parse: parsePath,
   },
   insecure: {
     flag: '--insecure',

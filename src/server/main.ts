@@ -40,7 +40,8 @@ async function serve(config: ServerConfig): Promise<number> {
   // Before the start: told to stop while it starts, it finishes that and stops in order.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
   try {
-    const server = await startServer({ config, log, onFailure });
+    const dataKeys = process.env['FAIRWAY_DATA_KEYS'];
+    const server = await startServer({ config, log, onFailure, dataKeys });
     const code = await stopped;
     await server.close();
     log.info({ event: 'server_stopped' });

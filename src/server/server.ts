@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
 import { createApi } from '../api/index.ts';
@@ -33,6 +34,7 @@ import { prepareStore } from './first-start.ts';
 import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
 import { createPorts } from './ports.ts';
+import { openSchema } from './schema.ts';
 import { createStatusSources } from './sources.ts';
 import { createTracing, noTracing, type Tracing, type TracingOptions } from './tracing.ts';
 import { createProgressFeed } from './xds-feed.ts';
@@ -49,8 +51,10 @@ export interface Server {
 export interface ServerOptions {
   readonly config: ServerConfig;
   readonly log: Logger;
-  /** The store to use instead of the configured one; closed with the server. */
+  /** The store to use as it is instead of the configured one; closed with the server. */
   readonly store?: Store;
+  /** Keys that seal secrets in the store, instead of those of the configured file. */
+  readonly dataKeys?: string | undefined;
   /** Called when the server cannot go on: its store has failed. */
   readonly onFailure?: (error: Error) => void;
   /** For tests: changes Envoy's messages before they are encoded, to make what a proxy refuses. */
@@ -75,8 +79,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
   const measurements = createMeasurements();
   const { metrics } = measurements;
-  const store = measureStore(options.store ?? (await openStore(config, options.onFailure)), metrics);
-  const closers: (() => Promise<unknown>)[] = [() => store.close()];
+  const stored = options.store ?? (await openStore(config, options.onFailure));
+  const closers: (() => Promise<unknown>)[] = [() => stored.close()];
   const close = async (): Promise<void> => {
     let failure: unknown;
     // What cannot be closed must not keep the store open.
@@ -88,6 +92,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     if (failure !== undefined) throw failure;
   };
   try {
+    const opened = options.store === undefined ? await openSecrets(stored, options, newId) : undefined;
+    const store = measureStore(opened?.store ?? stored, metrics);
     await prepareStore(store, { newId, now });
     const world = createWorld(options.rawPatch === undefined ? {} : { rawPatch: options.rawPatch });
     const changes = createChanges();
@@ -236,6 +242,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const { host, port } = listenOn(config.listen);
     const url = new URL(await api.listen({ host, port }));
     log.info({ event: 'server_ready', address: url.host, xdsAddress, revision: mirror.revision });
+    const retiring = opened?.retireDataKeys().catch((error: unknown) => {
+      log.warn({ event: 'data_keys_not_retired', err: error });
+    });
+    closers.push(async () => retiring);
     // After all doors are open: nobody waits for it.
     transitions.touchAll();
     return { address: url.host, xdsAddress, close };
@@ -266,6 +276,18 @@ async function openTracing(
   const { openTraces } = await import('../telemetry/traces.ts');
   const onFailure = (error: unknown): void => log.warn({ event: 'traces_not_sent', err: error });
   return createTracing({ ...options, traces: openTraces({ url, replica: hostname(), onFailure }) });
+}
+
+function openSecrets(store: Store, { config, log, dataKeys }: ServerOptions, newId: () => string) {
+  return openSchema(store, {
+    dataKeys: {
+      text: dataKeys,
+      file: resolve(config.data, config.dataKeyFile),
+      otherwise: config.store === 'memory' ? 'ephemeral' : 'create',
+    },
+    newId,
+    log: log.child({ room: 'store' }),
+  });
 }
 
 function openStore(config: ServerConfig, onFailure: ((error: Error) => void) | undefined): Promise<Store> {

@@ -7,6 +7,7 @@
 export { type ConditionDraft, transitionsOf } from './conditions.ts';
 export { mergeEvidence } from './evidence.ts';
 export { type ExplainSources, type Explanation, explain } from './explain.ts';
+export { type RecordWrite, upgradeRecords } from './former-records.ts';
 export { draftsOf, type NodeStatus, type ObjectStatus, type StatusSources, statusOf } from './object-status.ts';
 export { type Delivery, type HeldBack, programmed, type Realization } from './programmed.ts';
 export {

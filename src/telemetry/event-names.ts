@@ -9,6 +9,11 @@ export const eventNames = {
   server_failed: 'it could not start, or not stop in order',
   store_failed: 'the store cannot go on, and so the server cannot',
   traces_not_sent: 'the receiver of traces does not take them; they are lost until it does',
+  data_key_created: 'a first start made the file of the keys that seal secrets',
+  data_key_retired: 'nothing in the store is sealed with this key any more: it can be taken out of its file',
+  data_keys_not_retired: 'what former data keys have sealed could not be sealed anew; the next start tries again',
+  store_migrating: 'the store is of an earlier version and is brought to the present one',
+  store_migrated: 'the store is of the present version',
 
   // api
   request_answered: 'a REST request has its answer',

@@ -182,7 +182,7 @@ export function pem(name: string): string {
   return readFileSync(new URL(`certificates/${name}.pem`, import.meta.url), 'utf8');
 }
 
-export function certificate(name: string, algorithm: 'p256' | 'p384' | 'rsa2048' = 'p256'): Manifest {
+export function certificate(name: string, algorithm: 'p256' | 'p384' | 'p521' | 'rsa2048' = 'p256'): Manifest {
   return {
     apiVersion,
     kind: 'Certificate',

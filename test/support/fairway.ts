@@ -63,7 +63,14 @@ const plurals: Readonly<Record<string, string>> = {
 const globals = new Set(['Scope', 'Fleet', 'Node']);
 
 export async function startFairway(
-  options: { store?: Store; data?: string; rawPatch?: RawPatch; xdsPort?: number; config?: Partial<ServerConfig> } = {},
+  options: {
+    store?: Store;
+    data?: string;
+    dataKeys?: string;
+    rawPatch?: RawPatch;
+    xdsPort?: number;
+    config?: Partial<ServerConfig>;
+  } = {},
 ): Promise<TestFairway> {
   const lines: string[] = [];
   const log = createLogger({ level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
@@ -78,6 +85,7 @@ export async function startFairway(
     },
     log,
     ...(options.store === undefined ? {} : { store: options.store }),
+    dataKeys: options.dataKeys,
     ...(options.rawPatch === undefined ? {} : { rawPatch: options.rawPatch }),
   });
   const url = `http://${server.address}`;

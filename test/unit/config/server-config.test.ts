@@ -41,6 +41,7 @@ test('every field can be given in each of the three ways', () => {
     xdsListen: '[::1]:2',
     data: 'elsewhere',
     store: 'memory',
+    dataKeyFile: 'keys',
     insecure: 'true',
     traces: 'http://127.0.0.1:4318/v1/traces',
     logLevel: 'debug',
