@@ -16,6 +16,8 @@ export interface ProgressSinks {
   /** The object as it stands; undefined when it is gone. */
   readonly objectOf: (key: ObjectKey) => FairwayObject | undefined;
   readonly log: Logger;
+  /** A proxy asked for a secret of another fleet, and was told that there is none. */
+  readonly onForeign?: (event: Extract<Progress, { readonly kind: 'foreign' }>) => void;
   /** Proxies acknowledged or refused something. */
   readonly onProgress: () => void;
   /** Proxies came, went or were filled. */
@@ -52,6 +54,16 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
       case 'withheld':
         log.warn({ event: 'resource_withheld', type: event.type, name: event.name, words: event.words });
         refusals.refused(refusalOf(event, undefined), event.at);
+        return;
+      case 'foreign':
+        log.warn({
+          event: 'secret_refused',
+          nodeId: event.nodeId,
+          fleet: event.cluster,
+          type: event.type,
+          name: event.name,
+        });
+        sinks.onForeign?.(event);
         return;
       case 'stalled':
         log.warn({

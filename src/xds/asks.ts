@@ -1,4 +1,5 @@
 /** What a request asks for: the subscription it changes, and what that calls for. One function for each protocol. */
+import { visible } from './needs.ts';
 import { type TypeUrl, typeUrls } from './resource.ts';
 import type { SotwRequest } from './sotw-wire.ts';
 import type { Stream } from './stream.ts';
@@ -7,7 +8,7 @@ import type { TypeState } from './type-state.ts';
 import type { DeltaRequest } from './wire.ts';
 
 /** Takes the lists of a delta request; `first`: of the first request of its type on the stream. */
-export function askDelta(stream: Stream, state: TypeState, request: DeltaRequest, first: boolean): void {
+export function askDelta(stream: Stream, state: TypeState, request: DeltaRequest, first: boolean, now: number): void {
   const { type } = state;
   const asked = applyDelta(state.subscription, {
     subscribe: request.subscribe.map((name) => stream.table.intern(type, name)),
@@ -20,11 +21,12 @@ export function askDelta(stream: Stream, state: TypeState, request: DeltaRequest
   // A new `*` is answered in full, but what the client brought along is only compared (rule 33).
   if (asked.all) markAll(stream, state, !first);
   for (const name of asked.answer) state.mark(name, !(first && request.initialVersions.has(name)));
+  lookForForeign(stream, state, asked, now);
   if (first) markUsed(stream, state);
 }
 
 /** Takes the list of a state-of-the-world request. */
-export function askSotw(stream: Stream, state: TypeState, request: SotwRequest, first: boolean): void {
+export function askSotw(stream: Stream, state: TypeState, request: SotwRequest, first: boolean, now: number): void {
   const { type, traits } = state;
   const asked = applySotw(state.subscription, {
     names: request.names.map((name) => stream.table.intern(type, name)),
@@ -38,6 +40,7 @@ export function askSotw(stream: Stream, state: TypeState, request: SotwRequest, 
   if (asked.all) markAll(stream, state, false);
   // What came by the wildcard and is now asked for by name as well is there already.
   for (const name of asked.answer) state.mark(name, state.expected(name) === undefined);
+  lookForForeign(stream, state, asked, now);
   if (first) markUsed(stream, state);
 }
 
@@ -45,6 +48,15 @@ export function askSotw(stream: Stream, state: TypeState, request: SotwRequest, 
 function markAll(stream: Stream, state: TypeState, force: boolean): void {
   state.owesAnswer = true;
   for (const name of stream.namesOf(state.type)) state.mark(name, force);
+}
+
+/** Rule 41: who asks for a secret of others gets none, and is told of. */
+function lookForForeign(stream: Stream, state: TypeState, asked: Asked, now: number): void {
+  if (state.type !== typeUrls.secret) return;
+  for (const name of asked.answer) {
+    const isThere = stream.table.get(state.type, name) !== undefined;
+    if (isThere && visible(stream, state.type, name) === undefined) stream.tellForeign(state.type, name, now);
+  }
 }
 
 /** Rule 33: what clusters sent on this stream use is sent in any case, once it is asked for. */

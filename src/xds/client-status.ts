@@ -27,15 +27,16 @@ type Matcher = (nodeId: string) => boolean;
 
 /**
  * Answers an encoded `ClientStatusRequest` with an encoded `ClientStatusResponse`. The error says what of the request
- * is malformed or cannot be matched by.
+ * is malformed or cannot be matched by. With `only`, nothing is said of other nodes.
  */
-export function answerClientStatus(hub: Hub, request: Uint8Array): Result<Uint8Array, string> {
+export function answerClientStatus(hub: Hub, request: Uint8Array, only?: string): Result<Uint8Array, string> {
   const read = guarded(() => readRequest(request));
   if (!read.ok) return read;
   if (!read.value.ok) return read.value;
   const { matchers, withoutContents } = read.value.value;
   const response = new BinaryWriter();
   for (const stream of hub.fleet.streams()) {
+    if (only !== undefined && stream.node.id !== only) continue;
     if (matchers.length > 0 && !matchers.some((matches) => matches(stream.node.id))) continue;
     response.tag(1, WireType.LengthDelimited).bytes(clientConfig(hub, stream, withoutContents));
   }

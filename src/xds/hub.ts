@@ -21,7 +21,7 @@ import type { Commit, TypeUrl } from './resource.ts';
 import { createRoster } from './roster.ts';
 import { Session, type StreamError } from './session.ts';
 import { decodeSotwRequest, type SotwRequest } from './sotw-wire.ts';
-import type { SessionHost, SessionOptions, Stream, Trust } from './stream.ts';
+import type { PeerIdentity, SessionHost, SessionOptions, Stream, Trust } from './stream.ts';
 import { createTable, type Table } from './table.ts';
 import { isKnownType } from './types.ts';
 import { type DeltaRequest, decodeDeltaRequest, type Frame, type Protocol, responseHead } from './wire.ts';
@@ -50,6 +50,8 @@ export interface StreamOptions {
   readonly protocol?: Protocol;
   /** Default `complete`: the table is the newest there is. Otherwise see {@link HubStream.setTrust}. */
   readonly trust?: Trust;
+  /** Who the client is known to be: a stream whose node says another id or cluster ends. Default: whoever it says. */
+  readonly identity?: PeerIdentity;
 }
 
 /** A stream as its socket sees it. */
@@ -365,10 +367,10 @@ export function createHub(options: HubOptions): Hub {
       if (first) for (const member of members.values()) queue(member);
       announce();
     },
-    open(peer, now, { protocol = 'delta', trust = 'complete' } = {}) {
+    open(peer, now, { protocol = 'delta', trust = 'complete', identity } = {}) {
       opened += 1;
       const nonceTag = `${Math.floor(options.random() * 36 ** 4).toString(36)}.`;
-      const session = new Session(host, { id: String(opened), peer, protocol, trust, nonceTag, now });
+      const session = new Session(host, { id: String(opened), peer, protocol, trust, identity, nonceTag, now });
       const member: Member = {
         id: session.stream.id,
         session,

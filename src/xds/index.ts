@@ -35,7 +35,7 @@ export {
   typeUrls,
 } from './resource.ts';
 export type { StreamError } from './session.ts';
-export type { Trust } from './stream.ts';
+export type { PeerIdentity, Trust } from './stream.ts';
 export { wildcardName } from './subscription.ts';
 export { type Entry, subjectsOf, type Table } from './table.ts';
 export {

@@ -49,6 +49,14 @@ export type Progress =
       readonly at: number;
     }
   | (OfStream & {
+      /** The client asked by name for a secret that is in the table but not for it; it was answered that there is none. */
+      readonly kind: 'foreign';
+      readonly type: TypeUrl;
+      readonly name: string;
+      /** The client's own. */
+      readonly cluster: string;
+    })
+  | (OfStream & {
       readonly kind: 'stalled';
       /** `needs`: something was sent although what it needs never got ready; `answer`: a response has no answer. */
       readonly reason: 'needs' | 'answer';

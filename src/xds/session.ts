@@ -11,17 +11,18 @@
 import { takeAnswer } from './answers.ts';
 import { askDelta, askSotw } from './asks.ts';
 import { visible } from './needs.ts';
+import type { NodeInfo } from './node-info.ts';
 import { isPlainAck } from './plain-ack.ts';
 import { type TypeUrl, typeUrls } from './resource.ts';
 import { abandon, respond } from './responder.ts';
 import type { SotwRequest } from './sotw-wire.ts';
-import { type SessionHost, Stream, type StreamOpened, type Trust } from './stream.ts';
+import { type PeerIdentity, type SessionHost, Stream, type StreamOpened, type Trust } from './stream.ts';
 import type { Response, TypeState } from './type-state.ts';
 import type { DeltaRequest, Frame } from './wire.ts';
 
 /** Why a stream has to end. The reason is for logs, metrics and tests, the words for the client. */
 export interface StreamError {
-  readonly reason: 'malformed' | 'node-missing' | 'type-missing' | 'too-many-names' | 'overloaded';
+  readonly reason: 'malformed' | 'node-missing' | 'type-missing' | 'too-many-names' | 'overloaded' | 'wrong-identity';
   readonly words: string;
 }
 
@@ -69,6 +70,8 @@ export class Session {
       if (request.node === undefined || request.node.id === '') {
         return { reason: 'node-missing', words: 'the first request of a stream must carry a node with an id' };
       }
+      const wrong = identityFault(stream.identity, request.node);
+      if (wrong !== undefined) return { reason: 'wrong-identity', words: wrong };
       stream.node = request.node;
       stream.host.joined(stream, request.node);
       stream.emit({ kind: 'opened', node: request.node, peer: stream.peer, revision: stream.openedRevision }, now);
@@ -83,8 +86,8 @@ export class Session {
     // Rule 4: in the first request of a type a nonce is one of an earlier stream.
     if (known !== undefined && request.nonce !== '') takeAnswer(stream, state, request, now);
     const first = known === undefined;
-    if ('names' in request) askSotw(stream, state, request, first);
-    else askDelta(stream, state, request, first);
+    if ('names' in request) askSotw(stream, state, request, first, now);
+    else askDelta(stream, state, request, first, now);
     if (first) this.#watchClusterRequest(state, now);
     stream.wake();
     return undefined;
@@ -338,6 +341,14 @@ export class Session {
     if (this.stream.node !== undefined) this.stream.emit({ kind: 'closed' }, now);
     this.stream.end();
   }
+}
+
+/** Rule 41: a client is who its certificate says it is, whatever it calls itself. */
+function identityFault(identity: PeerIdentity | undefined, node: NodeInfo): string | undefined {
+  if (identity === undefined) return undefined;
+  if (node.id !== identity.nodeId) return `the certificate is that of the node ${identity.nodeId}, not of ${node.id}`;
+  if (node.cluster === identity.cluster) return undefined;
+  return `the certificate is for the fleet ${identity.cluster}, not for ${node.cluster}`;
 }
 
 /** How many names the stream asks for, at most, once it has taken the request. */

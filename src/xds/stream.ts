@@ -59,6 +59,15 @@ export interface SessionHost {
  */
 export type Trust = 'nothing' | 'additions' | 'complete';
 
+/**
+ * What is known of a client before it says anything, from its certificate: the node and cluster that it may call itself
+ * (rule 41).
+ */
+export interface PeerIdentity {
+  readonly nodeId: string;
+  readonly cluster: string;
+}
+
 /** Types without rules of their own on one stream: agents use a handful, and nobody needs more. */
 const maxOtherTypes = 32;
 
@@ -68,6 +77,8 @@ export class Stream implements StreamView {
   readonly protocol: Protocol;
   readonly openedAt: number;
   readonly openedRevision: number;
+  /** Undefined: anybody may be at the other end. */
+  readonly identity: PeerIdentity | undefined;
   readonly host: SessionHost;
   /** How far this replica may be believed to know the newest (rule 34). */
   trust: Trust;
@@ -98,6 +109,8 @@ export class Stream implements StreamView {
   #ordered: readonly TypeState[] = [];
   readonly #astir: TypeState[] = [];
   #sent = 0;
+  /** Names of secrets of others that were asked for: each is told once. */
+  #foreign = new Set<string>();
 
   constructor(host: SessionHost, opened: StreamOpened) {
     this.host = host;
@@ -106,6 +119,7 @@ export class Stream implements StreamView {
     this.protocol = opened.protocol;
     this.trust = opened.trust;
     this.openedAt = opened.now;
+    this.identity = opened.identity;
     this.openedRevision = host.table.revision;
     this.#nonceTag = opened.nonceTag;
   }
@@ -176,6 +190,7 @@ export class Stream implements StreamView {
     this.#astir.length = 0;
     this.lingering.length = 0;
     this.used.clear();
+    this.#foreign.clear();
   }
 
   /** Names of a type that the stream's audiences have. */
@@ -257,6 +272,13 @@ export class Stream implements StreamView {
     this.emit({ kind: 'stalled', reason, type, names: some, missing }, now);
   }
 
+  /** The client asked for a resource that is there, but not for it: it is answered as if there were none (rule 41). */
+  tellForeign(type: TypeUrl, name: string, now: number): void {
+    if (this.#foreign.has(name)) return;
+    this.#foreign.add(name);
+    this.emit({ kind: 'foreign', type, name, cluster: this.node?.cluster ?? '' }, now);
+  }
+
   emitAcked(revision: number, at: number): void {
     const nodeId = this.node?.id ?? '';
     this.host.emit({ kind: 'acked', streamId: this.id, nodeId, revision, sentAt: this.answeredSentAt, at });
@@ -273,6 +295,7 @@ export interface StreamOpened {
   readonly peer: string;
   readonly protocol: Protocol;
   readonly trust: Trust;
+  readonly identity?: PeerIdentity | undefined;
   /** Random text that begins every nonce of the stream. */
   readonly nonceTag: string;
   readonly now: number;

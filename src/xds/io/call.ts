@@ -4,6 +4,7 @@
  * It is written on `node:http2` itself: grpc-js passes each message through a dozen layers and three copies, which at a
  * thousand streams costs more than everything else that a change costs.
  */
+import type { X509Certificate } from 'node:crypto';
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { type MessageFault, MessageReader, prefixBytes } from './message-reader.ts';
 import { type Status, status } from './status.ts';
@@ -22,6 +23,8 @@ export interface CallHandlers {
 export interface Call {
   /** `host:port` of the client. */
   readonly peer: string;
+  /** Of the client, checked against the CAs of the server; undefined when the server asks for none. */
+  readonly certificate: X509Certificate | undefined;
   /** To be called once, before anything else. */
   handle(handlers: CallHandlers): void;
   /** Writes one message, given in pieces that are not changed later. False: wait for `drained`, or let it grow. */
@@ -50,7 +53,7 @@ const headers = {
   'grpc-accept-encoding': 'identity',
 };
 
-export function createCall(stream: ServerHttp2Stream, peer: string): Call {
+export function createCall(stream: ServerHttp2Stream, { peer, certificate }: Pick<Call, 'peer' | 'certificate'>): Call {
   const reader = new MessageReader(maxMessageBytes);
   let handlers: CallHandlers | undefined;
   let ended = false;
@@ -94,6 +97,7 @@ export function createCall(stream: ServerHttp2Stream, peer: string): Call {
   });
   return {
     peer,
+    certificate,
     handle(given) {
       handlers = given;
       stream.on('data', take);

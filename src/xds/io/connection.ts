@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Frame, Hub, HubStream, StreamError, StreamOptions } from '../index.ts';
@@ -7,6 +8,10 @@ import { type Status, status } from './status.ts';
 /** A stream of the hub and the gRPC call that carries it. */
 export interface Connection {
   readonly stream: HubStream;
+  /** `host:port` of the client. */
+  readonly peer: string;
+  /** What the client showed of itself; undefined: nothing was asked for. */
+  readonly certificate: X509Certificate | undefined;
   /** Writes a frame. The hub is told when the socket is full, and when it can take more. */
   write(frame: Frame): void;
   /** Ends the call. `UNAVAILABLE` means "come back", here or elsewhere. */
@@ -38,17 +43,20 @@ const codes: Record<StreamError['reason'], Status> = {
   'type-missing': status.INVALID_ARGUMENT,
   'too-many-names': status.INVALID_ARGUMENT,
   overloaded: status.RESOURCE_EXHAUSTED,
+  'wrong-identity': status.PERMISSION_DENIED,
 };
 
 /** Joins a call to the hub: bytes one way, frames the other, until either end closes. */
 export function createConnection({ hub, call, open, log, clock, reading, onClosed }: ConnectionOptions): Connection {
-  const { peer } = call;
+  const { peer, certificate } = call;
   const stream = hub.open(peer, clock(), open);
   let ended = false;
   let closed = false;
 
   const connection: Connection = {
     stream,
+    peer,
+    certificate,
     get closed() {
       return closed;
     },

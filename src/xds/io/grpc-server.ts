@@ -1,18 +1,22 @@
 /** A gRPC server on `node:http2`: takes connections, keeps them honest, and hands each call to its method. */
+import type { X509Certificate } from 'node:crypto';
 import {
   constants,
   createSecureServer,
   createServer,
+  type Http2SecureServer,
+  type Http2Session,
   type IncomingHttpHeaders,
-  type SecureServerOptions,
   type ServerHttp2Session,
   type ServerHttp2Stream,
   type ServerOptions,
 } from 'node:http2';
-import type { AddressInfo, Server } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { type Call, createCall } from './call.ts';
 import { keepaliveMs, keepaliveTimeoutMs } from './keepalive.ts';
 import { status } from './status.ts';
+import { type Credentials, contextOf, serverTlsOptions } from './tls.ts';
 
 /** Path of the method → who takes its calls. */
 export type Methods = ReadonlyMap<string, (call: Call) => void>;
@@ -21,11 +25,11 @@ export interface GrpcServerOptions {
   readonly methods: Methods;
   /** Port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** Default: plain text. */
-  readonly tls?: TlsOptions;
+  /** Default: plain text. With them, clients must show a certificate that the CAs have signed. */
+  readonly credentials?: Credentials;
+  /** A client failed the handshake: what it is told, and by whom. */
+  readonly onHandshakeFailed?: (peer: string, cause: Error) => void;
 }
-
-export type TlsOptions = Pick<SecureServerOptions, 'cert' | 'key' | 'ca' | 'requestCert' | 'rejectUnauthorized'>;
 
 export interface GrpcServer {
   readonly port: number;
@@ -45,15 +49,23 @@ const http2Options: ServerOptions = {
 };
 
 /** Rejects when the port cannot be taken. */
-export async function startGrpcServer({ methods, listen, tls }: GrpcServerOptions): Promise<GrpcServer> {
+export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
+  const { methods, listen, credentials } = options;
   const server =
-    tls === undefined
+    credentials === undefined
       ? createServer(http2Options)
-      : createSecureServer({ ...http2Options, ...tls, ALPNProtocols: ['h2'] });
+      : createSecureServer({ ...http2Options, ...serverTlsOptions, ...contextOf(credentials.current()) });
+  const unfollow = credentials?.onChange(() => {
+    (server as Http2SecureServer).setSecureContext(contextOf(credentials.current()));
+  });
   const sessions = new Set<ServerHttp2Session>();
+  /** Read once for each connection, so that all its streams have the same object. */
+  const certificates = new WeakMap<Http2Session, X509Certificate>();
 
   server.on('session', (session: ServerHttp2Session) => {
     sessions.add(session);
+    const certificate = credentials === undefined ? undefined : certificateOf(session);
+    if (certificate !== undefined) certificates.set(session, certificate);
     const stopKeepalive = keepAlive(session);
     session.on('close', () => {
       stopKeepalive();
@@ -69,17 +81,25 @@ export async function startGrpcServer({ methods, listen, tls }: GrpcServerOption
       stream.respond({ ':status': refusal }, { endStream: true });
       return;
     }
-    const call = createCall(stream, peerOf(stream));
+    const certificate = stream.session === undefined ? undefined : certificates.get(stream.session);
+    const call = createCall(stream, { peer: peerOf(stream.session?.socket), certificate });
     const take = methods.get(headers[':path'] ?? '');
     if (take === undefined) {
       call.end(status.UNIMPLEMENTED, `there is no method ${headers[':path']}`);
     } else take(call);
   });
+  server.on('tlsClientError', (cause: Error, socket: TLSSocket) => {
+    options.onHandshakeFailed?.(peerOf(socket), cause);
+    socket.destroy();
+  });
+  // A client that speaks no HTTP/2 would otherwise keep its connection for ten seconds.
+  server.on('unknownProtocol', (socket: TLSSocket) => socket.destroy());
   await listening(server, listen);
 
   return {
     port: (server.address() as AddressInfo).port,
     stop() {
+      unfollow?.();
       const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of sessions) session.close();
       return stopped;
@@ -111,8 +131,14 @@ function refusalOf(headers: IncomingHttpHeaders): number | undefined {
   return isGrpc ? undefined : constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE;
 }
 
-function peerOf({ session }: ServerHttp2Stream): string {
-  const { remoteAddress = '', remotePort } = session?.socket ?? {};
+function certificateOf({ socket }: ServerHttp2Session): X509Certificate | undefined {
+  return (socket as TLSSocket).getPeerX509Certificate();
+}
+
+function peerOf(socket: Pick<Socket, 'remoteAddress' | 'remotePort'> | undefined): string {
+  const { remoteAddress, remotePort } = socket ?? {};
+  // It has hung up already.
+  if (remoteAddress === undefined) return 'unknown';
   return remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
 }
 

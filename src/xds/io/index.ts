@@ -9,7 +9,8 @@ import type { DeltaConnection, DeltaConnectionOptions } from './client.ts';
 import type { XdsServer, XdsServerOptions } from './server.ts';
 
 export type { DeltaConnection, DeltaConnectionOptions } from './client.ts';
-export type { XdsServer, XdsServerOptions } from './server.ts';
+export type { PeerRefusal, XdsServer, XdsServerOptions } from './server.ts';
+export type { Credentials, TlsMaterial } from './tls.ts';
 
 /** Serves a hub by gRPC. Rejects when the port cannot be taken. */
 export async function createXdsServer(options: XdsServerOptions): Promise<XdsServer> {

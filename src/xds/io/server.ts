@@ -2,24 +2,38 @@
  * The gRPC server around a hub. It owns calls and timers and decides nothing: work is taken from the hub in slices of
  * a few milliseconds, between which the event loop is free, and what comes back is handed on after each slice.
  */
+import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
+import { err, ok, type Result } from '../../lib/result.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import type { Hub, HubStream, Progress, Protocol } from '../index.ts';
+import type { Hub, HubStream, PeerIdentity, Progress, Protocol } from '../index.ts';
 import type { Call } from './call.ts';
 import { takeClientStatus } from './client-status.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { type Methods, startGrpcServer, type TlsOptions } from './grpc-server.ts';
+import { type Methods, startGrpcServer } from './grpc-server.ts';
 import { methods } from './methods.ts';
 import { watchSlowClients } from './slow-clients.ts';
 import { status } from './status.ts';
+import type { Credentials } from './tls.ts';
+
+/** Why a client is not served. `unauthenticated`: nobody knows who it is. */
+export interface PeerRefusal {
+  readonly reason: 'unauthenticated' | 'denied';
+  readonly words: string;
+}
 
 export interface XdsServerOptions {
   readonly hub: Hub;
   readonly log: Logger;
   /** Port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** Default: plain text. */
-  readonly tls?: TlsOptions;
+  /** Mutual TLS. Default: plain text, and clients are who they say they are. */
+  readonly tls?: {
+    readonly credentials: Credentials;
+    /** Who the owner of a certificate is that the CAs have signed. Asked for each call, and again by `reviewPeers`. */
+    readonly identify: (certificate: X509Certificate) => Result<PeerIdentity, PeerRefusal>;
+    readonly onRefused?: (peer: string, refusal: PeerRefusal) => void;
+  };
   readonly clock: Clock;
   /** From 0 to below 1. */
   readonly random: () => number;
@@ -48,6 +62,8 @@ export interface XdsServer {
   readonly connections: number;
   /** Ends a stream so that its client tries another controller. */
   sendElsewhere(stream: HubStream, words: string): void;
+  /** With TLS: something changed by which clients are known. Streams of those that no longer are end at once. */
+  reviewPeers(): void;
   /** Accepts no more, ends every stream with `UNAVAILABLE`, and after the grace whatever is left. */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
@@ -128,15 +144,42 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     );
   }
 
+  /** Who is at the other end: anybody without TLS. Ends the call of whoever may not be there. */
+  function identify(call: Call): Result<PeerIdentity | undefined, undefined> {
+    if (options.tls === undefined) return ok(undefined);
+    const known = identityOf(call.certificate);
+    if (known.ok) return known;
+    refuse(call, call.peer, known.error);
+    return err(undefined);
+  }
+
+  function identityOf(certificate: X509Certificate | undefined): Result<PeerIdentity | undefined, PeerRefusal> {
+    if (options.tls === undefined) return ok(undefined);
+    if (certificate === undefined) return err({ reason: 'unauthenticated', words: 'there is no client certificate' });
+    return options.tls.identify(certificate);
+  }
+
+  function refuse(call: Pick<Connection, 'end'>, peer: string, refusal: PeerRefusal): void {
+    log.warn({ event: 'peer_refused', peer, reason: refusal.reason, words: refusal.words });
+    options.tls?.onRefused?.(peer, refusal);
+    call.end(refusal.reason === 'denied' ? status.PERMISSION_DENIED : status.UNAUTHENTICATED, refusal.words);
+  }
+
   function accept(call: Call, protocol: Protocol): void {
     if (closing) {
       call.end(status.UNAVAILABLE, 'the controller is stopping');
       return;
     }
+    const identity = identify(call);
+    if (!identity.ok) return;
     const connection = createConnection({
       hub,
       call,
-      open: { protocol, trust: options.trust === undefined ? 'complete' : 'nothing' },
+      open: {
+        protocol,
+        trust: options.trust === undefined ? 'complete' : 'nothing',
+        ...(identity.value === undefined ? {} : { identity: identity.value }),
+      },
       log,
       clock,
       reading: slowClients,
@@ -159,11 +202,16 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
   const served: Methods = new Map([
     [methods.deltaResources, (call) => accept(call, 'delta')],
     [methods.resources, (call) => accept(call, 'sotw')],
-    [methods.fetchClientStatus, (call) => takeClientStatus(hub, call, false)],
-    [methods.streamClientStatus, (call) => takeClientStatus(hub, call, true)],
+    [methods.fetchClientStatus, (call) => takeClientStatus(hub, call, { streams: false, identify })],
+    [methods.streamClientStatus, (call) => takeClientStatus(hub, call, { streams: true, identify })],
   ]);
   const { listen, tls } = options;
-  const server = await startGrpcServer({ methods: served, listen, ...(tls === undefined ? {} : { tls }) });
+  const server = await startGrpcServer({
+    methods: served,
+    listen,
+    ...(tls === undefined ? {} : { credentials: tls.credentials }),
+    onHandshakeFailed: (peer, cause) => log.info({ event: 'handshake_failed', peer, words: cause.message }),
+  });
   const { port } = server;
   hub.onWork(() => {
     turn ??= setImmediate(work);
@@ -178,6 +226,12 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     },
     sendElsewhere(stream, words) {
       connections.get(stream)?.end(status.RESOURCE_EXHAUSTED, words);
+    },
+    reviewPeers() {
+      for (const connection of [...connections.values()]) {
+        const known = identityOf(connection.certificate);
+        if (!known.ok) refuse(connection, connection.peer, known.error);
+      }
     },
     async close({ graceMs = defaultGraceMs } = {}) {
       closing = true;
