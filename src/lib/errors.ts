@@ -9,6 +9,8 @@ export const errorCodes = {
   InvalidObject: { http: 422, grpc: 3, retryable: false, title: 'The object is not valid' },
   MalformedBody: { http: 400, grpc: 3, retryable: false, title: 'The body could not be read' },
   InvalidParameter: { http: 400, grpc: 3, retryable: false, title: 'A parameter of the request is not valid' },
+  Unauthenticated: { http: 401, grpc: 16, retryable: false, title: 'Nobody knows who is asking' },
+  Forbidden: { http: 403, grpc: 7, retryable: false, title: 'Who is asking may not do this' },
   NotFound: { http: 404, grpc: 5, retryable: false, title: 'There is no such object' },
   MethodNotAllowed: { http: 405, grpc: 12, retryable: false, title: 'The resource has no such method' },
   Conflict: { http: 409, grpc: 10, retryable: false, title: 'The object was changed by somebody else' },

@@ -206,7 +206,7 @@ function readPrivateKey(block: PemBlock): KeyObject | undefined {
   }
 }
 
-/** Splits `DNS:a, DNS:b`; names with unusual characters are quoted by Node the way JSON does it. */
-function subjectAltNames(text: string | undefined): readonly string[] {
+/** Splits what Node says of alternative names, `DNS:a, DNS:b`; names with unusual characters are quoted by Node the way JSON does it. */
+export function subjectAltNames(text: string | undefined): readonly string[] {
   return text?.match(/[^,\s"][^,"]*(?:"(?:[^"\\]|\\.)*")?/g)?.map((name) => name.trim()) ?? [];
 }

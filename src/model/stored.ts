@@ -10,9 +10,14 @@ export const storePrefixes = {
   history: 'history/',
   pin: 'plan/pin/',
   drain: 'plan/drain/',
+  authority: 'plan/authority/',
+  joinToken: 'plan/join-token/',
   rejection: 'observed/rejection/',
   node: 'observed/node/',
+  certificate: 'observed/certificate/',
   transitions: 'status/',
+  /** Keys of authorities. Whole values under this prefix are sealed at rest. */
+  authorityKey: 'secret/authority/',
 } as const;
 
 export type StorePrefix = keyof typeof storePrefixes;

@@ -4,6 +4,15 @@
  * controller and every later start goes by the same decision.
  */
 export {
+  type AuthorityRecord,
+  type IssuedRecord,
+  planRotation,
+  type RootRecord,
+  type RotationInput,
+  type RotationStep,
+  startRotation,
+} from './authority.ts';
+export {
   type DrainRecord,
   drainAfterEdit,
   drainAfterRecord,

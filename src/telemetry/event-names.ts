@@ -38,6 +38,17 @@ export const eventNames = {
   nodes_not_stored: 'what was seen of proxies could not be stored; it is tried again',
   refusals_not_stored: 'what proxies refused could not be stored; it is tried again',
 
+  // pki
+  join_token_created: 'a node may join by a token',
+  node_joined: 'a node became a member by its token',
+  certificate_renewed: 'a node got its next certificate',
+  controller_certificate_issued: 'this controller made itself another certificate',
+  controller_certificate_failed: 'this controller could not make itself another certificate; it is tried again',
+  rotation_advanced: 'the replacement of the root went a step further',
+  rotation_failed: 'the replacement of the root could not be looked at; it is tried again',
+  credentials_replaced: 'other TLS files are there and are used from now on',
+  credentials_not_usable: 'other TLS files are there and do not fit; the former ones stay in use',
+
   // xds
   xds_listening: 'the xDS door is open',
   stream_opened: 'a client opened a stream',

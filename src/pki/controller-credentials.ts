@@ -1,0 +1,69 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { createLatest } from '../lib/latest.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Authority } from './authority.ts';
+import { type ControllerSubject, createKey, issueToController } from './certificates.ts';
+import type { LiveCredentials, Material } from './material.ts';
+
+export interface ControllerCredentialsOptions {
+  readonly authority: Authority;
+  readonly hosts: ControllerSubject['hosts'];
+  readonly lifeMs: number;
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+/** setTimeout fires at once for longer delays. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/**
+ * A controller's own certificate from the authority of the installation: made at the start, its key never leaves the
+ * process. It is made anew at two thirds of its life, and whenever the roots change.
+ */
+export async function createControllerCredentials(options: ControllerCredentialsOptions): Promise<LiveCredentials> {
+  const { authority, hosts, lifeMs, now, log } = options;
+  const listeners = new Set<() => void>();
+  let material = await make();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function make(): Promise<Material> {
+    const { record, serving, bundle } = authority.state;
+    const key = createKey();
+    const publicKey = createPublicKey(createPrivateKey(key));
+    const { trustDomain } = record;
+    const issued = await issueToController(serving, publicKey, { trustDomain, hosts }, { now: now(), lifeMs });
+    return { certificate: issued.certificate, key, ca: bundle };
+  }
+
+  const latest = createLatest({
+    holdOffMs: 0,
+    async task() {
+      material = await make();
+      log.info({ event: 'controller_certificate_issued', root: authority.state.serving.id });
+      for (const listener of listeners) listener();
+      schedule();
+    },
+    onError: (error) => log.error({ event: 'controller_certificate_failed', err: error }),
+  });
+
+  function schedule(): void {
+    clearTimeout(timer);
+    timer = setTimeout(() => latest.nudge(), Math.min((lifeMs * 2) / 3, maxTimerMs));
+    timer.unref();
+  }
+
+  schedule();
+  const unfollow = authority.onChange(() => latest.nudge());
+  return {
+    current: () => material,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    async close() {
+      unfollow();
+      clearTimeout(timer);
+      await latest.close();
+    },
+  };
+}

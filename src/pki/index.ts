@@ -1,0 +1,20 @@
+/**
+ * pki: who nodes and controllers are to each other. Mutual TLS between them needs certificates; they come from an
+ * authority of the installation's own, which lives in the store, or from outside by files.
+ *
+ * One authority for an installation, however many controllers it has: each of them signs with it, and what they decide
+ * about it they decide by compare-and-set. Certificates are short-lived and renewed by themselves, so that there is
+ * nothing to revoke but a membership: a node whose Node object is gone is shut out at once, by its uid in the certificate,
+ * and gets no next one.
+ *
+ * The private key of a node never leaves it. Those of roots are in the store under a prefix whose values are sealed.
+ */
+export { type Authority, type AuthorityOptions, type AuthorityState, openAuthority } from './authority.ts';
+export type { ControllerSubject } from './certificates.ts';
+export { createControllerCredentials } from './controller-credentials.ts';
+export { type CredentialFiles, openFileCredentials } from './file-credentials.ts';
+export { identityOf, type NodeIdentity } from './identity.ts';
+export type { LiveCredentials, Material } from './material.ts';
+export { createMembers, type JoinTokenInfo, type Members, type Membership } from './members.ts';
+export { createIdentify, type Identify, type Refusal } from './peers.ts';
+export { createRotationKeeper, type RotationKeeper } from './rotation.ts';
