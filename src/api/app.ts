@@ -17,6 +17,7 @@ import { addExplain } from './explain.ts';
 import { addHealth, assertReady } from './health.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { createSortedObjects } from './listing.ts';
+import { addMembership } from './membership.ts';
 import { addMeter, type RequestMeter } from './meter.ts';
 import { addDocument, collectDocument } from './openapi.ts';
 import type { Ports } from './ports.ts';
@@ -92,6 +93,7 @@ export function createApi({
   addApply(app, api);
   addProxies(app, ports);
   addExplain(app, ports);
+  addMembership(app, api);
   addHealth(app, ports);
   addDocument(app, document);
   addDocs(app, document);

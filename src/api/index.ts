@@ -19,6 +19,9 @@ export type {
   Change,
   CommitInfo,
   Explain,
+  JoinTokenInfo,
+  Membership,
+  MembershipGrant,
   Ports,
   Preview,
   PreviewCondition,
@@ -28,6 +31,7 @@ export type {
   ProxyInfo,
   ProxyResource,
   ResourceName,
+  Rotation,
   Status,
   View,
 } from './ports.ts';

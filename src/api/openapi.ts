@@ -1,6 +1,15 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { errorCodes } from '../lib/errors.ts';
-import { apiVersion, conditionSchema, kindInfo, kindNames, objectSchema } from '../model/index.ts';
+import {
+  apiVersion,
+  conditionSchema,
+  joinRequestSchema,
+  joinTokenRequestSchema,
+  kindInfo,
+  kindNames,
+  objectSchema,
+  renewalRequestSchema,
+} from '../model/index.ts';
 import { type Answer, addPath, type OperationDescription } from './operation.ts';
 import { problemMediaType } from './problem.ts';
 
@@ -64,6 +73,7 @@ export function addDocument(app: FastifyInstance, document: Document): void {
 const otherTags = [
   { name: 'apply', description: 'Several objects at once.' },
   { name: 'proxies', description: 'Connected proxies.' },
+  { name: 'membership', description: 'How nodes join a fleet and stay in it.' },
   { name: 'health', description: 'The server itself.' },
 ];
 
@@ -154,6 +164,10 @@ function schemas(): Json {
     }),
     DryRun: dryRunSchema,
     ...proxySchemas,
+    JoinTokenRequest: plain(joinTokenRequestSchema),
+    JoinRequest: plain(joinRequestSchema),
+    RenewalRequest: plain(renewalRequestSchema),
+    ...membershipSchemas,
     Problem: {
       ...object(
         {
@@ -221,6 +235,32 @@ const dryRunSchema = {
     exact: { type: 'boolean', description: 'false: so large that only the objects concerned are listed.' },
   }),
   description: 'What a write would do.',
+};
+
+const joinToken = { id: text, node: text, fleet: text, expires: { ...text, format: 'date-time' } };
+
+const membershipSchemas = {
+  JoinTokenList: object({ items: list(object(joinToken)) }, ['items']),
+  JoinToken: object({ ...joinToken, token: text }, ['token']),
+  Membership: object({
+    node: text,
+    fleet: text,
+    uid: { ...text, description: 'Of the Node object that the certificate is for.' },
+    trustDomain: text,
+    certificate: { ...text, description: 'PEM.' },
+    ca: { ...text, description: 'Whose signatures on certificates of controllers count, PEM.' },
+    issuedAt: { ...text, format: 'date-time' },
+    notAfter: { ...text, format: 'date-time' },
+  }),
+  Authority: object({ trustDomain: text, certificates: { ...text, description: 'PEM.' } }),
+  Rotation: object({
+    state: {
+      enum: ['Steady', 'Spreading', 'Serving'],
+      description:
+        'Spreading: nodes go over to the new root as they renew. Serving: controllers have, and the old root goes in a moment.',
+    },
+    waitingFor: object({ count: number, nodes: list(text) }),
+  }),
 };
 
 const span = object({ first: { ...text, format: 'date-time' }, last: { ...text, format: 'date-time' } });

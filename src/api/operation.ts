@@ -39,6 +39,8 @@ declare module 'fastify' {
     operation?: OperationDescription;
     /** Answered also while the server is not ready. */
     always?: boolean;
+    /** Answered to everybody: who sends it is proven in the body, if that matters. */
+    open?: boolean;
   }
 }
 
@@ -51,7 +53,7 @@ export function addPath(
   app: FastifyInstance,
   url: string,
   operations: Operations,
-  { always = false }: { readonly always?: boolean } = {},
+  { always = false, open = false }: { readonly always?: boolean; readonly open?: boolean } = {},
 ): void {
   const allowed = new Set<HTTPMethods>();
   for (const [method, operation] of Object.entries(operations)) {
@@ -62,7 +64,7 @@ export function addPath(
       method,
       url,
       handler,
-      config: { operation: description, always },
+      config: { operation: description, always, open },
       ...(bodyLimit !== undefined && { bodyLimit }),
     });
   }

@@ -177,7 +177,65 @@ export interface Explain {
   commit(revision: number): CommitInfo | undefined;
 }
 
+/** What a node gets when it joins or renews. PEM; times are RFC 3339. */
+export interface MembershipGrant {
+  readonly node: string;
+  readonly fleet: string;
+  readonly uid: string;
+  readonly trustDomain: string;
+  readonly certificate: string;
+  readonly ca: string;
+  readonly issuedAt: string;
+  readonly notAfter: string;
+  /** Of the commit. */
+  readonly revision: number;
+}
+
+export interface JoinTokenInfo {
+  readonly id: string;
+  readonly node: string;
+  readonly fleet: string;
+  readonly expires: string;
+}
+
+/** Where the replacement of the root stands. */
+export interface Rotation {
+  readonly state: 'Steady' | 'Spreading' | 'Serving';
+  /** Nodes whose certificate the old root signed: how many, and the first of them. */
+  readonly waitingFor: { readonly count: number; readonly nodes: readonly string[] };
+}
+
+/** The authority of nodes, where this installation has one. Refusals are thrown as `FairwayError`. */
+export interface Membership {
+  createToken(wanted: {
+    node: string;
+    fleet: string;
+    ttlMs: number;
+  }): Promise<JoinTokenInfo & { readonly token: string }>;
+  tokens(): Promise<readonly JoinTokenInfo[]>;
+  /** False: there is no such token. */
+  revokeToken(id: string): Promise<boolean>;
+  join(asked: {
+    readonly token: string;
+    readonly request: string;
+    readonly node?: string | undefined;
+    readonly fleet?: string | undefined;
+  }): Promise<MembershipGrant>;
+  renew(asked: {
+    readonly certificate: string;
+    readonly request: string;
+    readonly proof: string;
+  }): Promise<MembershipGrant>;
+  /** What everybody may know. */
+  authority(): { readonly trustDomain: string; readonly certificates: string };
+  rotation(): Rotation;
+  /** False: one is under way already. */
+  rotate(): Promise<boolean>;
+}
+
 export interface Ports {
+  /** Absent: nodes are not members, or get their certificates elsewhere. */
+  readonly membership?: Membership;
   readonly view: View;
   readonly preview: Preview;
   readonly proxies: Proxies;

@@ -1,3 +1,4 @@
+import { parseDuration } from '../lib/duration.ts';
 import type { FieldError } from '../lib/errors.ts';
 import { canonicalIp, parseIp } from '../lib/ip.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -14,6 +15,18 @@ export interface ServerConfig {
   readonly store: 'sqlite' | 'memory';
   /** File of the data keys that seal secrets in the store; a relative path counts from `data`. */
   readonly dataKeyFile: string;
+  /**
+   * How xDS knows who is at the other end. `own`: by certificates of an authority in the store, which nodes get when they
+   * join; `files`: by certificates from elsewhere; `none`: not at all, in plain text.
+   */
+  readonly xdsTls: 'none' | 'own' | 'files';
+  /** PEM files with `files`; empty: none. */
+  readonly xdsCert: string;
+  readonly xdsKey: string;
+  readonly xdsCa: string;
+  readonly xdsCrl: string;
+  /** How long certificates of nodes are good that the own authority makes. */
+  readonly certificateLife: string;
   /** Allows listening beyond loopback without TLS and authentication. */
   readonly insecure: boolean;
   /** OTLP/HTTP receiver of traces, a URL; empty: traces are off. */
@@ -27,6 +40,12 @@ export const serverDefaults: ServerConfig = {
   data: './.fairway',
   store: 'sqlite',
   dataKeyFile: 'data.key',
+  xdsTls: 'none',
+  xdsCert: '',
+  xdsKey: '',
+  xdsCa: '',
+  xdsCrl: '',
+  certificateLife: '24h',
   insecure: false,
   traces: '',
   logLevel: 'info',
@@ -63,6 +82,27 @@ export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
     env: 'FAIRWAY_DATA_KEY_FILE',
     help: 'file of the keys that seal secrets in the store; a relative path counts from the data folder',
     parse: parsePath,
+  },
+  xdsTls: {
+    flag: '--xds-tls',
+    env: 'FAIRWAY_XDS_TLS',
+    help: 'mutual TLS of xDS: none, own (nodes join by token) or files',
+    parse: oneOf(['none', 'own', 'files']),
+  },
+  xdsCert: {
+    flag: '--xds-cert',
+    env: 'FAIRWAY_XDS_CERT',
+    help: 'with --xds-tls files: certificate chain of the server, a PEM file that is read anew when it changes',
+    parse: parsePath,
+  },
+  xdsKey: { flag: '--xds-key', env: 'FAIRWAY_XDS_KEY', help: 'the same: its private key', parse: parsePath },
+  xdsCa: { flag: '--xds-ca', env: 'FAIRWAY_XDS_CA', help: 'the same: CAs of the nodes', parse: parsePath },
+  xdsCrl: { flag: '--xds-crl', env: 'FAIRWAY_XDS_CRL', help: 'the same: their revocation lists', parse: parsePath },
+  certificateLife: {
+    flag: '--certificate-life',
+    env: 'FAIRWAY_CERTIFICATE_LIFE',
+    help: 'with --xds-tls own: how long certificates are good; they are renewed at two thirds of it',
+    parse: parseLife,
   },
   insecure: {
     flag: '--insecure',
@@ -121,6 +161,8 @@ export function parseServerConfig(input: {
   }
   if (errors.length > 0) return err(errors);
   const config = values as unknown as ServerConfig;
+  const missing = missingFiles(config);
+  if (missing.length > 0) return err(missing);
   const open = openBeyondLoopback(config);
   return open.length > 0 && !config.insecure ? err(open) : ok(config);
 }
@@ -134,11 +176,19 @@ function unknownField(name: string): string {
   return near === undefined ? `unknown field; there are ${fields.join(', ')}` : `unknown field; did you mean ${near}?`;
 }
 
+function missingFiles(config: ServerConfig): FieldError[] {
+  if (config.xdsTls !== 'files') return [];
+  return (['xdsCert', 'xdsKey', 'xdsCa'] as const).flatMap((field) => {
+    const message = `is needed with ${serverFields.xdsTls.flag} files`;
+    return config[field] === '' ? [{ pointer: serverFields[field].flag, message }] : [];
+  });
+}
+
 /** Until there is TLS and authentication, nothing listens beyond loopback unless it was said on purpose. */
 function openBeyondLoopback(config: ServerConfig): FieldError[] {
   return (['listen', 'xdsListen'] as const).flatMap((field) => {
     const { host } = splitHostPort(config[field]) as HostPort;
-    if (isLoopback(host)) return [];
+    if (isLoopback(host) || (field === 'xdsListen' && config.xdsTls !== 'none')) return [];
     const message = `${host} is not loopback, and this server has neither TLS nor authentication yet: say --insecure if everybody who reaches it may change everything`;
     return [{ pointer: serverFields[field].flag, message }];
   });
@@ -188,6 +238,15 @@ function parseTraces(value: unknown): Result<string, string> {
     return err('must not hold credentials: give them as OTEL_EXPORTER_OTLP_HEADERS');
   }
   return ok(url.href);
+}
+
+/** Shorter ones would be renewed all the time; longer ones make a stolen key good for too long. */
+const life = { minMs: 3_000, maxMs: 90 * 86_400_000 };
+
+function parseLife(value: unknown): Result<string, string> {
+  const ms = typeof value === 'string' ? parseDuration(value) : undefined;
+  if (typeof value !== 'string' || ms === undefined) return err('must be a duration such as 24h');
+  return ms >= life.minMs && ms <= life.maxMs ? ok(value) : err('must be from 3s to 2160h');
 }
 
 function parseBoolean(value: unknown): Result<boolean, string> {

@@ -1,5 +1,5 @@
 import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey, storePrefixes } from '../model/index.ts';
-import type { DrainRecord } from '../plan/index.ts';
+import type { AuthorityRecord, DrainRecord, IssuedRecord } from '../plan/index.ts';
 import {
   decodeRejection,
   decodeSearch,
@@ -18,6 +18,9 @@ export interface Records {
   /** By pool key: until when members that left drain. */
   readonly drains: ReadonlyMap<ObjectKey, DrainRecord>;
   readonly nodes: ReadonlyMap<string, NodeRecord>;
+  /** By name of the Node: its newest certificate. */
+  readonly certificates: ReadonlyMap<string, IssuedRecord>;
+  readonly authorities: ReadonlyMap<string, AuthorityRecord>;
   /** By `rejectionKey`. */
   readonly rejections: ReadonlyMap<string, Stored<Rejection>>;
   /** By `rejectionKey`: what was decided about the objects of refused resources. */
@@ -58,6 +61,8 @@ const none: readonly Transition[] = [];
 export function createRecords(): RecordsWriter {
   const drains = new Map<ObjectKey, DrainRecord>();
   const nodes = new Map<string, NodeRecord>();
+  const certificates = new Map<string, IssuedRecord>();
+  const authorities = new Map<string, AuthorityRecord>();
   const transitions = new Map<ObjectKey, TransitionRecord>();
   const rejections = createLongRecords<Rejection>(storePrefixes.rejection, decodeRejection);
   const searches = createLongRecords<SearchRecord>(storePrefixes.pin, decodeSearch);
@@ -65,6 +70,8 @@ export function createRecords(): RecordsWriter {
   const short: readonly (readonly [StorePrefix, Map<string, unknown>])[] = [
     ['drain', drains],
     ['node', nodes],
+    ['certificate', certificates],
+    ['authority', authorities],
     ['transitions', transitions],
   ];
 
@@ -81,6 +88,8 @@ export function createRecords(): RecordsWriter {
   return {
     drains,
     nodes,
+    certificates,
+    authorities,
     transitions,
     rejections: rejections.records,
     searches: searches.records,

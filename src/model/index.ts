@@ -52,6 +52,15 @@ export {
   type VirtualServiceObject,
 } from './kinds.ts';
 export { type ManifestOptions, parseManifest } from './manifest.ts';
+export {
+  joinRequestSchema,
+  joinTokenDefaults,
+  joinTokenRequestSchema,
+  parseJoinRequest,
+  parseJoinTokenRequest,
+  parseRenewalRequest,
+  renewalRequestSchema,
+} from './membership-requests.ts';
 export type { Condition, Metadata, ObjectKey } from './meta.ts';
 export type { NodeSpec } from './node.ts';
 export { conditionSchema, objectSchema } from './object-schema.ts';

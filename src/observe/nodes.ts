@@ -20,6 +20,8 @@ export interface NodeObserverOptions {
   readonly store: Store;
   readonly newId: () => string;
   readonly log: Logger;
+  /** False: a Node is made by its join and by nothing else, and a proxy without one is nobody. Default true. */
+  readonly selfRegistering?: boolean;
 }
 
 /** A proxy whose stream breaks comes back within this time as a rule, and then nothing is written at all. */
@@ -35,7 +37,8 @@ const atOnce = 32;
  * What is seen is compared with what is written, once per hold-off: a proxy that was away in between, or a controller
  * that was, leaves no trace.
  */
-export function createNodeObserver({ store, newId, log }: NodeObserverOptions): NodeObserver {
+export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
+  const { store, newId, log, selfRegistering = true } = options;
   /** Node id → number of its streams. */
   const streams = new Map<string, number>();
   /** By name of the Node. */
@@ -77,6 +80,7 @@ export function createNodeObserver({ store, newId, log }: NodeObserverOptions): 
   }
 
   async function register(name: string, record: NodeRecord): Promise<boolean> {
+    if (!selfRegistering) return false;
     const created = { key: specKey(keyOf(name)), value: encodeStored(newNode(name, record, newId())) };
     const checks = [{ key: created.key, modRevision: 0 }];
     const puts = [created, observed(name, record)];

@@ -33,6 +33,7 @@ import { createDeliveries } from './deliveries.ts';
 import { prepareStore } from './first-start.ts';
 import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
+import { openMutualTls } from './mutual-tls.ts';
 import { createPorts } from './ports.ts';
 import { openSchema } from './schema.ts';
 import { createStatusSources } from './sources.ts';
@@ -59,6 +60,8 @@ export interface ServerOptions {
   readonly onFailure?: (error: Error) => void;
   /** For tests: changes Envoy's messages before they are encoded, to make what a proxy refuses. */
   readonly rawPatch?: RawPatch;
+  /** For tests: how long controllers have to take up a new root of the authority. Default a minute. */
+  readonly rotationFollowMs?: number;
 }
 
 /** Work of the View on the event loop is cut into slices of this length. */
@@ -113,6 +116,16 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     onAdopted = (adoption) => void early.push(adoption);
     await mirror.start();
     closers.push(() => mirror.close());
+    const mutualTls = await openMutualTls({
+      config,
+      store,
+      mirror,
+      newId,
+      now,
+      log: log.child({ room: 'pki' }),
+      ...(options.rotationFollowMs === undefined ? {} : { followMs: options.rotationFollowMs }),
+    });
+    if (mutualTls !== undefined) closers.push(() => mutualTls.close());
 
     const convictions = [...mirror.records.rejections.values()].flatMap(({ record }) => convictionsOf(record));
     // A proxy whose fleet is gone drains for as long as one that was told nothing.
@@ -127,7 +140,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     closers.push(() => tracing.close());
     const sources = createStatusSources(mirror, deliveries);
     const roomLog = log.child({ room: 'observe' });
-    const nodes = createNodeObserver({ store, newId, log: roomLog });
+    const nodes = createNodeObserver({ store, newId, log: roomLog, selfRegistering: config.xdsTls !== 'own' });
     const refusals = createRefusalObserver({ store, newId, log: roomLog });
     const transitions = createTransitionWriter({
       mirror,
@@ -168,6 +181,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       deliveries.tableChanged();
       tracing.adopted();
       changes.add(adoption);
+      // First those that are shut out: nobody registers a node for the stream that it still has.
+      if (mutualTls?.adopted(adoption) === true) reviewPeers();
       for (const { kind, object, last } of adoption.changes) {
         if (kind === 'Node' && object === undefined && last !== undefined) nodes.deleted(last.metadata.name);
       }
@@ -179,6 +194,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       searcher.nudge();
       drainer.nudge();
     };
+    let reviewPeers = (): void => undefined;
     for (const adoption of early) onAdopted(adoption);
     measurements.read({
       world,
@@ -211,13 +227,17 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       onProgress: feed,
       onSlow: { count: (count) => metrics.slowStreams.set(count), cut: () => metrics.cutStreams.inc() },
       trust: { opened: (stream) => catchUp.add(stream), closed: (stream) => catchUp.remove(stream) },
+      ...(mutualTls === undefined ? {} : { tls: mutualTls.xds }),
     });
+    reviewPeers = () => xds.reviewPeers();
     closers.push(async () => catchUp.close());
     const xdsAddress = joinHostPort(xdsListen.host, xds.port);
     // First the writers: that all streams end with the server is nothing to be recorded.
     closers.push(() => xds.close(), stopWriting);
     const sweeping = setInterval(() => {
       if (deliveries.sweep(now())) transitions.touchAll();
+      // Certificates expire without anybody's doing.
+      if (mutualTls !== undefined) reviewPeers();
     }, sweepMs);
     sweeping.unref();
     closers.push(async () => clearInterval(sweeping));
@@ -227,6 +247,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       store: tracing.store(store),
       ports: {
         ...ports,
+        ...(mutualTls?.membership === undefined ? {} : { membership: mutualTls.membership }),
         unready: () => [...unready],
         metrics: () => metrics.scrape(),
         metricsContentType: metrics.registry.contentType,

@@ -44,6 +44,7 @@ export const eventNames = {
   certificate_renewed: 'a node got its next certificate',
   controller_certificate_issued: 'this controller made itself another certificate',
   controller_certificate_failed: 'this controller could not make itself another certificate; it is tried again',
+  authority_not_read: 'the authority changed and could not be read; it is tried again',
   rotation_advanced: 'the replacement of the root went a step further',
   rotation_failed: 'the replacement of the root could not be looked at; it is tried again',
   credentials_replaced: 'other TLS files are there and are used from now on',

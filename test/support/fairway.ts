@@ -70,6 +70,7 @@ export async function startFairway(
     rawPatch?: RawPatch;
     xdsPort?: number;
     config?: Partial<ServerConfig>;
+    rotationFollowMs?: number;
   } = {},
 ): Promise<TestFairway> {
   const lines: string[] = [];
@@ -87,6 +88,7 @@ export async function startFairway(
     ...(options.store === undefined ? {} : { store: options.store }),
     dataKeys: options.dataKeys,
     ...(options.rawPatch === undefined ? {} : { rawPatch: options.rawPatch }),
+    ...(options.rotationFollowMs === undefined ? {} : { rotationFollowMs: options.rotationFollowMs }),
   });
   const url = `http://${server.address}`;
 

@@ -1,0 +1,180 @@
+/**
+ * Mutual TLS of xDS: joins what signs and what identifies (pki) to what is known of nodes (control) and to those who are
+ * connected (xds/io).
+ */
+import { hostname, networkInterfaces } from 'node:os';
+import type { Membership } from '../api/index.ts';
+import type { ServerConfig } from '../config/index.ts';
+import type { Adoption, Mirror } from '../control/index.ts';
+import { createLatest } from '../lib/latest.ts';
+import { durationMs, objectKey } from '../model/index.ts';
+import {
+  type Authority,
+  type ControllerSubject,
+  createControllerCredentials,
+  createIdentify,
+  createMembers,
+  createRotationKeeper,
+  type LiveCredentials,
+  openAuthority,
+  openFileCredentials,
+  type RotationKeeper,
+} from '../pki/index.ts';
+import type { Store } from '../store/store.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { XdsServerOptions } from '../xds/io/index.ts';
+
+export interface MutualTls {
+  readonly xds: NonNullable<XdsServerOptions['tls']>;
+  /** Absent: certificates come from outside. */
+  readonly membership?: Membership;
+  /** Takes in a step of the View; true when nodes are gone or others, so that those connected are to be looked at. */
+  adopted(adoption: Adoption): boolean;
+  close(): Promise<void>;
+}
+
+export interface MutualTlsOptions {
+  readonly config: ServerConfig;
+  readonly store: Store;
+  readonly mirror: Mirror;
+  readonly newId: () => string;
+  readonly now: () => number;
+  readonly log: Logger;
+  /** How long controllers have to take up a new root. */
+  readonly followMs?: number;
+}
+
+/** The longest that a controller may lag behind the store and still be reached by all nodes. */
+const defaultFollowMs = 60_000;
+/** Longest list of nodes that a rotation waits for. */
+const maxNamed = 10;
+
+/** Undefined: xDS is in plain text. */
+export async function openMutualTls(options: MutualTlsOptions): Promise<MutualTls | undefined> {
+  const { config, log } = options;
+  switch (config.xdsTls) {
+    case 'none':
+      return undefined;
+    case 'own':
+      return openOwn(options);
+    case 'files': {
+      const { xdsCert, xdsKey, xdsCa, xdsCrl } = config;
+      const files = { certificate: xdsCert, key: xdsKey, ca: xdsCa, crl: xdsCrl === '' ? undefined : xdsCrl };
+      const credentials = await openFileCredentials(files, { log });
+      return {
+        xds: tlsOf(options, credentials, undefined),
+        adopted: nodesChanged,
+        close: () => credentials.close(),
+      };
+    }
+  }
+}
+
+async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
+  const { config, store, mirror, newId, now, log, followMs = defaultFollowMs } = options;
+  const lifeMs = durationMs(config.certificateLife);
+  const authority = await openAuthority({ store, newId, now });
+  const credentials = await createControllerCredentials({ authority, hosts: ownHosts(), lifeMs, now, log });
+  const members = createMembers({ store, authority, lifeMs, newId, now, log });
+  const keeper = createRotationKeeper({
+    authority,
+    members,
+    input: () => ({ issued: mirror.records.certificates, uidOf: (name) => uidOf(mirror, name) }),
+    followMs,
+    now,
+    log,
+  });
+  const refreshed = createLatest({
+    holdOffMs: 0,
+    task: async () => void (await authority.refresh()),
+    onError: (error) => log.error({ event: 'authority_not_read', err: error }),
+  });
+  let known = mirror.records.authorities.get('nodes');
+  return {
+    xds: tlsOf(options, credentials, authority),
+    membership: membershipOf(authority, members, keeper),
+    adopted(adoption) {
+      const record = mirror.records.authorities.get('nodes');
+      if (record !== known) {
+        known = record;
+        refreshed.nudge();
+      }
+      // Certificates are looked at while a rotation waits for them, and at no other time.
+      if ((record?.roots.length ?? 0) > 1) keeper.nudge();
+      return nodesChanged(adoption);
+    },
+    async close() {
+      await Promise.all([keeper.close(), refreshed.close(), credentials.close()]);
+    },
+  };
+}
+
+function tlsOf(
+  { mirror, now }: MutualTlsOptions,
+  credentials: LiveCredentials,
+  authority: Authority | undefined,
+): MutualTls['xds'] {
+  const identify = createIdentify({
+    uidOf: (name) => uidOf(mirror, name),
+    goodUntil(node, uid) {
+      const record = mirror.records.certificates.get(node);
+      return record?.uid === uid ? Date.parse(record.notAfter) : undefined;
+    },
+    ...(authority === undefined ? {} : { trustDomain: () => authority.state.record.trustDomain }),
+    now,
+  });
+  return {
+    credentials,
+    identify(certificate) {
+      const identity = identify(certificate);
+      if (!identity.ok) return identity;
+      const { node, fleet } = identity.value;
+      return { ok: true, value: { nodeId: node, cluster: fleet } };
+    },
+  };
+}
+
+function membershipOf(
+  authority: Authority,
+  members: ReturnType<typeof createMembers>,
+  keeper: RotationKeeper,
+): Membership {
+  return {
+    ...members,
+    authority: () => ({ trustDomain: authority.state.record.trustDomain, certificates: authority.state.bundle }),
+    rotation() {
+      const { roots, serving, signing } = authority.state.record;
+      const nodes = roots.length > 1 && keeper.step.kind === 'wait' ? keeper.step.nodes : [];
+      return {
+        state: roots.length < 2 ? 'Steady' : serving === signing ? 'Serving' : 'Spreading',
+        waitingFor: { count: nodes.length, nodes: nodes.slice(0, maxNamed) },
+      };
+    },
+    async rotate() {
+      const begun = await authority.rotate();
+      if (begun) keeper.nudge();
+      return begun;
+    },
+  };
+}
+
+/** Whether Node objects were deleted, or made anew in the same step. */
+function nodesChanged({ changes }: Adoption): boolean {
+  return changes.some(
+    ({ kind, object, last }) => kind === 'Node' && last !== undefined && last.metadata.uid !== object?.metadata.uid,
+  );
+}
+
+function uidOf({ world: { kernel, graph } }: Mirror, name: string): string | undefined {
+  return kernel.get(graph.objects.Node, objectKey('Node', undefined, name))?.metadata.uid;
+}
+
+/** Names and addresses of this machine, for clients that go by them. */
+function ownHosts(): ControllerSubject['hosts'] {
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  const ips = addresses.filter(({ scopeid }) => !scopeid).map(({ address }) => address);
+  return [
+    ...[...new Set(['localhost', hostname()])].map((value) => ({ type: 'dns' as const, value })),
+    ...[...new Set(['127.0.0.1', '::1', ...ips])].map((value) => ({ type: 'ip' as const, value })),
+  ];
+}
