@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { join } from 'node:path';
 import { type Document, parseDocument, Scalar } from 'yaml';
 import { InvariantError } from '../lib/errors.ts';
 import type { HostPort } from './host-port.ts';
+import { secretFiles, secretNames } from './membership/identity.ts';
 
 /** What makes one Envoy's bootstrap different from another's. */
 export interface BootstrapOptions {
@@ -14,6 +16,8 @@ export interface BootstrapOptions {
   readonly controllers: readonly HostPort[];
   readonly admin: HostPort;
   readonly maxConnections: number;
+  /** Folder with the secrets for mutual TLS (membership/identity.ts); absent: plain text. */
+  readonly secrets?: string;
 }
 
 /** The template is a bootstrap that Envoy takes as it is, for people who fill it in by hand. */
@@ -39,12 +43,38 @@ export function createBootstrap(options: BootstrapOptions): string {
       return document.createNode(endpoint, { flow: true });
     }),
   );
+  if (options.secrets !== undefined) {
+    document.setIn([...cluster, 'transport_socket'], document.createNode(transportSocket(options.secrets)));
+  }
   setIn(
     document,
     ['overload_manager', 'resource_monitors', 0, 'typed_config', 'max_active_downstream_connections'],
     options.maxConnections,
   );
   return document.toString({ lineWidth: 120 });
+}
+
+/** Mutual TLS with secrets from files: Envoy reads them anew when they are moved into their place. */
+function transportSocket(folder: string): object {
+  const source = (secret: keyof typeof secretFiles) => ({
+    name: secretNames[secret],
+    sds_config: {
+      path_config_source: { path: join(folder, secretFiles[secret]), watched_directory: { path: folder } },
+      resource_api_version: 'V3',
+    },
+  });
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+      common_tls_context: {
+        tls_params: { tls_minimum_protocol_version: 'TLSv1_2' },
+        alpn_protocols: ['h2'],
+        tls_certificate_sds_secret_configs: [source('certificate')],
+        validation_context_sds_secret_config: source('ca'),
+      },
+    },
+  };
 }
 
 /** Envoy reads YAML 1.1, where a node called `no` would be a truth value. */

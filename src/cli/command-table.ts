@@ -105,6 +105,18 @@ export const clientCommands: readonly ClientEntry[] = [
     load: () => import('./commands/config.ts'),
   },
   {
+    name: 'token',
+    group: 'Fleet',
+    summary: 'make, list and take back the tokens by which nodes join',
+    load: () => import('./commands/token.ts'),
+  },
+  {
+    name: 'ca',
+    group: 'Fleet',
+    summary: 'show the authority of nodes and controllers, and replace its root',
+    load: () => import('./commands/ca.ts'),
+  },
+  {
     name: 'status',
     group: 'Fleet',
     summary: 'show in short how the server, the proxies and the objects are',

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../lib/duration.ts';
@@ -11,6 +11,8 @@ import { objectPath } from '../client.ts';
 import { runEnvoy } from '../envoy-process.ts';
 import { CliError, exitCodes, usageError } from '../failure.ts';
 import { type HostPort, parseHostPort } from '../host-port.ts';
+import { enrol, renewIdentity } from '../membership/enrol.ts';
+import { startRenewal } from '../membership/renewal.ts';
 import { isMissing } from '../objects.ts';
 import { examples } from '../selection.ts';
 import type { Session } from '../session.ts';
@@ -23,8 +25,11 @@ const xdsPort = 7601;
 const defaultDrainTimeout = '60s';
 
 interface Options {
-  readonly fleet: string;
+  readonly fleet?: string;
   readonly node?: string;
+  readonly token?: string;
+  readonly identity: string;
+  readonly insecure?: boolean;
   readonly xds?: readonly string[];
   readonly admin: string;
   readonly maxConnections: number;
@@ -36,8 +41,11 @@ interface Options {
 export function define(command: Command, session: Session): void {
   command
     .argument('[envoy-args...]', 'further arguments of Envoy, after --')
-    .requiredOption('--fleet <name>', 'fleet to join')
+    .option('--fleet <name>', "fleet to join (default: the token's, or that of the identity)")
     .option('--node <name>', 'name of the node (default: made of the name of this machine)')
+    .option('--token <token>', 'join token, needed once (FAIRWAY_JOIN_TOKEN, which nobody else sees)')
+    .option('--identity <folder>', 'where key and certificate of this node are kept', '.fairway/node')
+    .option('--insecure', 'send the token in plain text to another machine')
     .option(
       '--xds <host:port>',
       `xDS address of a controller, repeat it for more (default: host of the server, port ${xdsPort})`,
@@ -54,35 +62,61 @@ export function define(command: Command, session: Session): void {
   examples(command, [
     'fairway envoy --fleet edge',
     'fairway envoy --fleet edge --node edge-1 --xds c1.example:7601 --xds c2.example:7601',
+    'fairway envoy --server https://c1.example:7600 --token fwj1.…',
     'fairway envoy --fleet edge --print-bootstrap > envoy.yaml',
     'fairway envoy --fleet edge -- --log-level debug --concurrency 2',
   ]);
 }
 
 async function envoy(session: Session, extra: readonly string[], options: Options): Promise<number> {
+  const { io } = session;
+  const { server } = await session.context();
+  const folder = resolve(options.identity);
+  const identity = await enrol({
+    folder,
+    server,
+    token: options.token ?? io.env['FAIRWAY_JOIN_TOKEN'],
+    node: options.node === undefined ? undefined : nodeOf(options),
+    fleet: options.fleet === undefined ? undefined : fleetOf(options),
+    insecure: options.insecure === true,
+    now: io.now(),
+  });
+  const { node, fleet } = identity ?? { node: nodeOf(options), fleet: fleetOf(options) };
   const bootstrap = createBootstrap({
-    node: nodeOf(options),
-    fleet: fleetOf(options),
+    node,
+    fleet,
+    ...(identity === undefined ? {} : { secrets: folder }),
     controllers: await controllersOf(session, options),
     admin: parseHostPort(options.admin, 'address of an admin interface'),
     maxConnections: options.maxConnections,
   });
   if (options.printBootstrap === true) {
-    session.io.out.write(bootstrap);
+    io.out.write(bootstrap);
     return exitCodes.ok;
   }
-  const drainTimeoutMs = await drainTimeoutOf(session, options);
+  const drainTimeoutMs = await drainTimeoutOf(session, options, fleet);
   const path = options.envoy ?? (await envoyPath());
-  const folder = mkdtempSync(join(tmpdir(), 'fairway-envoy-'));
+  const renewal =
+    identity === undefined
+      ? undefined
+      : startRenewal({
+          identity,
+          renew: (present) => renewIdentity(folder, server, present),
+          note: (text) => io.err.write(`fairway: ${text}\n`),
+          now: io.now,
+          random: Math.random,
+        });
+  const temporary = mkdtempSync(join(tmpdir(), 'fairway-envoy-'));
   try {
-    const file = join(folder, 'bootstrap.yaml');
+    const file = join(temporary, 'bootstrap.yaml');
     writeFileSync(file, bootstrap);
     chmodSync(file, 0o600);
     return await runEnvoy(path, envoyArguments(file, drainTimeoutMs, extra)).catch((error: unknown) => {
       throw new CliError(exitCodes.refused, `Envoy at ${path} cannot be run: ${(error as Error).message}`);
     });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    await renewal?.close();
+    rmSync(temporary, { recursive: true, force: true });
   }
 }
 
@@ -119,6 +153,7 @@ function nodeOf({ node }: Options): string {
 }
 
 function fleetOf({ fleet }: Options): string {
+  if (fleet === undefined) throw usageError('A fleet is needed: give its name, --fleet, or a join token, --token');
   if (isNodeName(fleet)) return fleet;
   throw usageError(`"${fleet}" is no name of a fleet: lower-case letters, digits and -, at most 63 characters`);
 }
@@ -132,7 +167,7 @@ async function controllersOf(session: Session, { xds }: Options): Promise<HostPo
 /** A proxy starts without its controllers too, so this asks once and does not insist. */
 const fleetTimeoutMs = 2000;
 
-async function drainTimeoutOf(session: Session, { drainTime, fleet }: Options): Promise<number> {
+async function drainTimeoutOf(session: Session, { drainTime }: Options, fleet: string): Promise<number> {
   if (drainTime !== undefined) return durationOf(drainTime);
   const note = (text: string) => session.io.err.write(`fairway: ${text}\n`);
   try {

@@ -1,0 +1,176 @@
+/**
+ * The part of the REST API that a node uses to become a member and to stay one. It knows no tokens of operators, and
+ * trusts nobody but the authority that its join token, or its present certificate, comes from.
+ */
+import { X509Certificate } from 'node:crypto';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { isIP } from 'node:net';
+import { checkServerIdentity, getCACertificates, type PeerCertificate } from 'node:tls';
+import { canonicalIp } from '../../lib/ip.ts';
+import { certificatePin, type JoinToken } from '../../lib/join-token.ts';
+import { readPem } from '../../lib/pem.ts';
+import { controllerUri } from '../../lib/spiffe-id.ts';
+import { subjectAltNames } from '../../lib/x509.ts';
+import type { Problem } from '../client.ts';
+import { CliError, exitCodes } from '../failure.ts';
+
+/** What the server gives to a node. PEM; times are RFC 3339. */
+export interface Grant {
+  readonly node: string;
+  readonly fleet: string;
+  readonly uid: string;
+  readonly trustDomain: string;
+  readonly certificate: string;
+  readonly ca: string;
+  readonly issuedAt: string;
+  readonly notAfter: string;
+}
+
+/** Whom to trust: roots in PEM, and the installation that controllers are of. */
+export interface Trust {
+  readonly trustDomain: string;
+  readonly ca: string;
+}
+
+/** A refusal that will not become another answer by asking again. */
+export class MembershipRefused extends CliError {
+  constructor(message: string, requestId: string | undefined) {
+    super(exitCodes.refused, message, { requestId });
+  }
+}
+
+const timeoutMs = 15_000;
+/** Of an answer: two certificates and some names. */
+const maxAnswerBytes = 256 * 1024;
+
+/**
+ * Whom the server says that nodes are to trust, once it is shown that this is what the token was made for. Nothing secret
+ * is sent before.
+ */
+export async function fetchTrust(server: string, token: JoinToken): Promise<Trust> {
+  const answer = (await call(server, 'GET', '/v1/ca', undefined, undefined)) as {
+    readonly trustDomain: string;
+    readonly certificates: string;
+  };
+  const trust = { trustDomain: String(answer.trustDomain), ca: String(answer.certificates) };
+  assertPinned(trust.ca, token);
+  return trust;
+}
+
+export async function join(
+  server: string,
+  asked: { readonly token: string; readonly request: string; readonly node?: string; readonly fleet?: string },
+  trust: Trust,
+): Promise<Grant> {
+  return (await call(server, 'POST', '/v1/join', asked, trust)) as Grant;
+}
+
+export async function renew(
+  server: string,
+  asked: { readonly certificate: string; readonly request: string; readonly proof: string },
+  trust: Trust,
+): Promise<Grant> {
+  return (await call(server, 'POST', '/v1/renew', asked, trust)) as Grant;
+}
+
+/** Throws unless the authority that the token names is among the roots. */
+export function assertPinned(ca: string, { pin }: JoinToken): void {
+  const blocks = readPem(ca);
+  const pins = blocks.ok ? blocks.value.map(({ text }) => certificatePin(new X509Certificate(text).raw)) : [];
+  if (pins.includes(pin)) return;
+  throw new CliError(exitCodes.refused, 'The server has another authority than the token is for', {
+    hint: 'Either it is another installation, or its root was replaced since: make a new token.',
+  });
+}
+
+/** Without `trust`, whoever answers is listened to: for what is checked by other means. */
+function call(server: string, method: string, path: string, body: unknown, trust: Trust | undefined): Promise<unknown> {
+  const url = new URL(`${server}${path}`);
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const options = {
+    method,
+    agent: false,
+    headers: {
+      accept: 'application/json',
+      ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    },
+    signal: AbortSignal.timeout(timeoutMs),
+  };
+  return new Promise((resolve, reject) => {
+    const failed = (cause: Error): void => {
+      const { code } = cause as NodeJS.ErrnoException;
+      const why = cause.name === 'TimeoutError' ? 'no answer came in time' : (code ?? cause.message);
+      reject(new CliError(exitCodes.unreachable, `${server} cannot be reached: ${why}`, { cause }));
+    };
+    const sent =
+      url.protocol === 'https:' ? requestHttps(url, { ...options, ...tlsOptions(trust) }) : requestHttp(url, options);
+    sent.once('error', failed);
+    sent.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        bytes += chunk.byteLength;
+        if (bytes > maxAnswerBytes) sent.destroy(new Error('the answer is too large'));
+      });
+      response.once('error', failed);
+      response.once('end', () => {
+        try {
+          resolve(read(server, response.statusCode ?? 0, Buffer.concat(chunks).toString()));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    sent.end(text);
+  });
+}
+
+/**
+ * A server may show a certificate of the authority itself, which is good whatever address it is reached by, or one of
+ * somebody whom this machine trusts, which must be for the host of the address.
+ */
+function tlsOptions(trust: Trust | undefined) {
+  if (trust === undefined) return { rejectUnauthorized: false } as const;
+  return {
+    minVersion: 'TLSv1.2' as const,
+    ca: [trust.ca, ...getCACertificates('default')] as string[],
+    checkServerIdentity(host: string, certificate: PeerCertificate): Error | undefined {
+      const isController = subjectAltNames(certificate.subjectaltname).includes(
+        `URI:${controllerUri(trust.trustDomain)}`,
+      );
+      return isController ? undefined : checkServerIdentity(host, certificate);
+    },
+  };
+}
+
+function read(server: string, status: number, text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (typeof value !== 'object' || value === null) {
+    throw new CliError(
+      exitCodes.unreachable,
+      `${server} answered with status ${status}, but not as a Fairway server does`,
+    );
+  }
+  if (status >= 200 && status < 300) return value;
+  const problem = value as Partial<Problem>;
+  const message = problem.detail ?? problem.title ?? `status ${status}`;
+  if (status >= 400 && status < 500 && status !== 409 && status !== 429) {
+    throw new MembershipRefused(message, problem.requestId);
+  }
+  throw new CliError(exitCodes.unreachable, message, { requestId: problem.requestId });
+}
+
+/** Whether an address means this machine, so that nobody can listen. */
+export function isLoopbackServer(server: string): boolean {
+  const host = new URL(server).hostname.replace(/^\[|\]$/g, '');
+  if (host === 'localhost') return true;
+  const address = isIP(host) === 0 ? undefined : canonicalIp(host);
+  return address === '::1' || address?.startsWith('127.') === true;
+}
