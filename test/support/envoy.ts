@@ -26,12 +26,14 @@ export interface EnvoyOptions {
   readonly drainSeconds?: number;
   /** `sotw`: asks by state-of-the-world ADS instead of delta. */
   readonly protocol?: Protocol;
+  /** Folder with the secrets of a member; absent: plain text. */
+  readonly secrets?: string;
 }
 
 export const envoyBinary = findEnvoy()?.path;
 
 export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
-  const { node, fleet, xdsPort, drainSeconds = 1, protocol = 'delta' } = options;
+  const { node, fleet, xdsPort, drainSeconds = 1, protocol = 'delta', secrets } = options;
   if (envoyBinary === undefined) throw new Error('there is no Envoy on this machine: npm run setup');
   const folder = mkdtempSync(join(tmpdir(), 'fairway-envoy-'));
   const bootstrap = join(folder, 'bootstrap.yaml');
@@ -42,6 +44,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
     controllers: [{ host: '127.0.0.1', port: xdsPort }],
     admin: { host: '127.0.0.1', port: 0 },
     maxConnections: 1000,
+    ...(secrets === undefined ? {} : { secrets }),
   });
   writeFileSync(bootstrap, protocol === 'delta' ? ours : ours.replace('DELTA_GRPC', 'GRPC'));
   const child = spawn(

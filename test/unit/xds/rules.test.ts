@@ -64,7 +64,7 @@ const rules: Readonly<Record<number, Rule>> = {
   40: { title: 'statuses; no limit locks out for good', on: ['delta', 'server'] },
   41: {
     title: 'with mutual TLS the certificate fixes node and fleet',
-    on: [...both, 'server'],
+    on: [...both, 'server', 'client'],
   },
   42: { title: 'nothing of a stream stays when it closes', on: [...both, 'server'] },
 };
