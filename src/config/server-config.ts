@@ -12,7 +12,6 @@ export interface ServerConfig {
   readonly xdsListen: string;
   /** Folder of the embedded database. */
   readonly data: string;
-  readonly store: 'sqlite' | 'memory';
   /** File of the data keys that seal secrets in the store; a relative path counts from `data`. */
   readonly dataKeyFile: string;
   /**
@@ -27,6 +26,18 @@ export interface ServerConfig {
   readonly xdsCrl: string;
   /** How long certificates of nodes are good that the own authority makes. */
   readonly certificateLife: string;
+  readonly store: 'sqlite' | 'memory' | 'etcd';
+  /** Client URLs, comma-separated; all `https` or all `http`. */
+  readonly etcdEndpoints: string;
+  /** Controllers with the same prefix are one cluster. */
+  readonly etcdPrefix: string;
+  /** Paths of PEM files; empty: the system's roots, and no certificate of our own. */
+  readonly etcdCa: string;
+  readonly etcdCert: string;
+  readonly etcdKey: string;
+  /** Empty: no password authentication. */
+  readonly etcdUser: string;
+  readonly etcdPasswordFile: string;
   /** Allows listening beyond loopback without TLS and authentication. */
   readonly insecure: boolean;
   /** OTLP/HTTP receiver of traces, a URL; empty: traces are off. */
@@ -46,6 +57,13 @@ export const serverDefaults: ServerConfig = {
   xdsCa: '',
   xdsCrl: '',
   certificateLife: '24h',
+  etcdEndpoints: 'http://127.0.0.1:2379',
+  etcdPrefix: '/fairway',
+  etcdCa: '',
+  etcdCert: '',
+  etcdKey: '',
+  etcdUser: '',
+  etcdPasswordFile: '',
   insecure: false,
   traces: '',
   logLevel: 'info',
@@ -74,8 +92,40 @@ export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
   store: {
     flag: '--store',
     env: 'FAIRWAY_STORE',
-    help: 'sqlite, or memory (nothing outlives the process)',
-    parse: oneOf(['sqlite', 'memory']),
+    help: 'sqlite, etcd (for several controllers), or memory (nothing outlives the process)',
+    parse: oneOf(['sqlite', 'memory', 'etcd']),
+  },
+  etcdEndpoints: {
+    flag: '--etcd-endpoints',
+    env: 'FAIRWAY_ETCD_ENDPOINTS',
+    help: 'URLs of the members of etcd, comma-separated',
+    parse: parseUrls,
+  },
+  etcdPrefix: {
+    flag: '--etcd-prefix',
+    env: 'FAIRWAY_ETCD_PREFIX',
+    help: 'keys in etcd are below it; controllers with the same one are one cluster',
+    parse: parsePrefix,
+  },
+  etcdCa: {
+    flag: '--etcd-ca',
+    env: 'FAIRWAY_ETCD_CA',
+    help: 'PEM file: whom to trust as etcd; else the roots of the system',
+    parse: parsePath,
+  },
+  etcdCert: {
+    flag: '--etcd-cert',
+    env: 'FAIRWAY_ETCD_CERT',
+    help: 'PEM file: client certificate for etcd',
+    parse: parsePath,
+  },
+  etcdKey: { flag: '--etcd-key', env: 'FAIRWAY_ETCD_KEY', help: 'PEM file: key of that certificate', parse: parsePath },
+  etcdUser: { flag: '--etcd-user', env: 'FAIRWAY_ETCD_USER', help: 'user of etcd', parse: parseName },
+  etcdPasswordFile: {
+    flag: '--etcd-password-file',
+    env: 'FAIRWAY_ETCD_PASSWORD_FILE',
+    help: 'file with the password of that user',
+    parse: parsePath,
   },
   dataKeyFile: {
     flag: '--data-key-file',
@@ -143,13 +193,27 @@ export function parseServerConfig(input: {
     if (parsed.ok) values[field] = parsed.value;
     else errors.push({ pointer, message: parsed.error });
   };
+  /** `store: {kind: etcd, endpoints: […], …}` is the same as `store: etcd` and the fields that begin with `etcd`. */
+  const takeStore = (store: Readonly<Record<string, unknown>>): void => {
+    for (const [name, value] of Object.entries(store)) {
+      const field = storeFields.get(name);
+      if (field !== undefined) take(field, value, `/store/${name}`);
+      else {
+        const near = nearest(name, [...storeFields.keys()]);
+        const hint =
+          near === undefined ? `; there are ${[...storeFields.keys()].join(', ')}` : `; did you mean ${near}?`;
+        errors.push({ pointer: `/store/${name}`, message: `unknown field${hint}` });
+      }
+    }
+  };
   const { file } = input;
   if (file !== undefined && file !== null) {
     if (typeof file !== 'object' || Array.isArray(file))
       errors.push({ pointer: '', message: 'must be a mapping of fields' });
     else {
       for (const [name, value] of Object.entries(file)) {
-        if (isField(name)) take(name, value, `/${name}`);
+        if (name === 'store' && isMapping(value)) takeStore(value);
+        else if (isField(name)) take(name, value, `/${name}`);
         else errors.push({ pointer: `/${name}`, message: unknownField(name) });
       }
     }
@@ -163,8 +227,42 @@ export function parseServerConfig(input: {
   const config = values as unknown as ServerConfig;
   const missing = missingFiles(config);
   if (missing.length > 0) return err(missing);
-  const open = openBeyondLoopback(config);
-  return open.length > 0 && !config.insecure ? err(open) : ok(config);
+  const faults = [...(config.insecure ? [] : openBeyondLoopback(config)), ...etcdFaults(config)];
+  return faults.length > 0 ? err(faults) : ok(config);
+}
+
+/** Names below `store` in a file. */
+const storeFields: ReadonlyMap<string, Field> = new Map<string, Field>([
+  ['kind', 'store'],
+  ...fields.flatMap((field): [string, Field][] => {
+    if (!field.startsWith('etcd')) return [];
+    const name = field.slice('etcd'.length);
+    return [[name.charAt(0).toLowerCase() + name.slice(1), field]];
+  }),
+]);
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What of the fields for etcd does not go together. */
+function etcdFaults(config: ServerConfig): FieldError[] {
+  const errors: FieldError[] = [];
+  const needs = (field: Field, other: Field): void => {
+    if (config[field] !== '' && config[other] === '')
+      errors.push({ pointer: serverFields[field].flag, message: `needs ${serverFields[other].flag} too` });
+  };
+  needs('etcdCert', 'etcdKey');
+  needs('etcdKey', 'etcdCert');
+  needs('etcdUser', 'etcdPasswordFile');
+  needs('etcdPasswordFile', 'etcdUser');
+  if (config.etcdEndpoints.startsWith('https:')) return errors;
+  for (const field of ['etcdCa', 'etcdCert'] as const) {
+    if (config[field] === '') continue;
+    const message = `is for TLS, but ${serverFields.etcdEndpoints.flag} are http`;
+    errors.push({ pointer: serverFields[field].flag, message });
+  }
+  return errors;
 }
 
 function isField(name: string): name is Field {
@@ -247,6 +345,31 @@ function parseLife(value: unknown): Result<string, string> {
   const ms = typeof value === 'string' ? parseDuration(value) : undefined;
   if (typeof value !== 'string' || ms === undefined) return err('must be a duration such as 24h');
   return ms >= life.minMs && ms <= life.maxMs ? ok(value) : err('must be from 3s to 2160h');
+}
+
+function parseName(value: unknown): Result<string, string> {
+  return typeof value === 'string' && value !== '' ? ok(value) : err('must be a name');
+}
+
+/** One text of URLs with commas between, from such a text or from a list. */
+function parseUrls(value: unknown): Result<string, string> {
+  const list = Array.isArray(value) ? value : typeof value === 'string' ? value.split(',') : [];
+  const urls: string[] = [];
+  for (const each of list) {
+    const url = typeof each === 'string' ? URL.parse(each.trim()) : null;
+    const plain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.pathname === '/';
+    if (!plain) return err(`must be URLs like https://etcd-1:2379, not ${String(each)}`);
+    urls.push(`${url.protocol}//${url.host}`);
+  }
+  if (urls.length === 0) return err('must be URLs like https://etcd-1:2379');
+  if (new Set(urls.map((url) => url.slice(0, 5))).size > 1) return err('must be all https or all http');
+  return ok(urls.join(','));
+}
+
+function parsePrefix(value: unknown): Result<string, string> {
+  return typeof value === 'string' && /^(\/[A-Za-z0-9._-]+)+$/.test(value)
+    ? ok(value)
+    : err('must be a path like /fairway, without a slash at its end');
 }
 
 function parseBoolean(value: unknown): Result<boolean, string> {

@@ -31,6 +31,7 @@ export function measureStore(store: Store, metrics: Metrics): MeasuredStore {
     get newestHeard() {
       return newestHeard;
     },
+    ...(store.election === undefined ? {} : { election: store.election }),
     async commit(transaction) {
       const begun = performance.now();
       const outcome = await counted('commit', store.commit(transaction));

@@ -21,7 +21,7 @@ import { InvariantError } from '../lib/errors.ts';
 import { fleetDrainTimeoutMs } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
-import { createMemoryStore, openSqliteStore, type Store } from '../store/index.ts';
+import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { RawPatch } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
@@ -34,6 +34,7 @@ import { prepareStore } from './first-start.ts';
 import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
 import { openMutualTls } from './mutual-tls.ts';
+import { openStore } from './open-store.ts';
 import { createPorts } from './ports.ts';
 import { openSchema } from './schema.ts';
 import { createStatusSources } from './sources.ts';
@@ -82,7 +83,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
   const measurements = createMeasurements();
   const { metrics } = measurements;
-  const stored = options.store ?? (await openStore(config, options.onFailure));
+  const stored = options.store ?? (await openStore(options));
   const closers: (() => Promise<unknown>)[] = [() => stored.close()];
   const close = async (): Promise<void> => {
     let failure: unknown;
@@ -309,9 +310,4 @@ function openSecrets(store: Store, { config, log, dataKeys }: ServerOptions, new
     newId,
     log: log.child({ room: 'store' }),
   });
-}
-
-function openStore(config: ServerConfig, onFailure: ((error: Error) => void) | undefined): Promise<Store> {
-  if (config.store === 'memory') return Promise.resolve(createMemoryStore());
-  return openSqliteStore({ folder: config.data, ...(onFailure === undefined ? {} : { onFailure }) });
 }

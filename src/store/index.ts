@@ -7,19 +7,24 @@
  * in test/contract/store.ts.
  *
  * - `memory`: for tests and throw-away servers.
+ * - `etcd`: a cluster of controllers on a cluster of etcd. One connection and one watch per store; every controller
+ *   reads and writes by itself.
  * - `sqlite`: embedded, one server. One worker thread per store with one connection; a commit waits for an fsync there
  *   and not on the event loop, and transactions that arrive meanwhile share the next one.
  *
  * Around either of them goes `sealed`: secrets are sealed in the store below it and open to everybody above it.
  *
- * Two decisions that both share:
- * - Every committed transaction has a revision of its own, also one that changes nothing; so revisions in a watch are
- *   without gaps, and a transaction id always names one commit.
+ * Two decisions that all share:
+ * - Every committed transaction has a revision of its own, also one that changes nothing, so that a transaction id
+ *   always names one commit. Where nobody else counts (memory, sqlite) revisions are without gaps; etcd's are those of
+ *   its whole cluster, and what others write there is skipped.
  * - A watcher is a revision, not a queue (log.ts).
  */
+import type { EtcdStoreOptions } from './etcd.ts';
 import type { SqliteStoreOptions } from './sqlite.ts';
 import type { Store } from './store.ts';
 
+export type { EtcdNotice, EtcdStoreOptions } from './etcd.ts';
 export type { LogBounds } from './log.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts';
 export { type SealAnewOptions, sealAnew } from './seal-anew.ts';
@@ -28,7 +33,10 @@ export { openValue, type SecretsAt, sealingOf, sealValue } from './secrets.ts';
 export type { SqliteStoreOptions } from './sqlite.ts';
 export {
   type CommitOutcome,
+  type Election,
   type Entry,
+  type Leadership,
+  leaderKey,
   type Revision,
   type Snapshot,
   type Store,
@@ -46,4 +54,14 @@ export {
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const sqlite = await import('./sqlite.ts');
   return sqlite.openSqliteStore(options);
+}
+
+/**
+ * Opens a store in an etcd cluster (3.4 or later). Loads its client only now.
+ *
+ * Throws `FairwayError` `StoreUnavailable` when no member answers in a few seconds.
+ */
+export async function openEtcdStore(options: EtcdStoreOptions): Promise<Store> {
+  const etcd = await import('./etcd.ts');
+  return etcd.openEtcdStore(options);
 }

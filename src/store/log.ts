@@ -12,6 +12,8 @@ export interface LogBounds {
 export interface ChangeLogOptions {
   /** Revision of the store when the log begins. */
   readonly head?: Revision;
+  /** Revisions may be skipped: the store shares their numbers with others. Elsewhere a gap is a lost commit, a bug. */
+  readonly gaps?: boolean;
   readonly bounds: LogBounds;
   /**
    * Where commits that are no longer held here can still be read: the next few after `after`, in order, at least one.
@@ -38,19 +40,23 @@ const eventsPerTurn = 256;
  */
 export class ChangeLog {
   readonly #bounds: LogBounds;
+  readonly #gaps: boolean;
   readonly #older: ((after: Revision) => Promise<readonly WatchEvent[]>) | undefined;
   readonly #sleepers = new Set<() => void>();
-  /** Commits floor+1 … head, from `#start`; the places before it are empty and cut off from time to time. */
+  /** The commits after `#floor`, from `#start`; the places before it are empty and cut off from time to time. */
   #events: (WatchEvent | undefined)[] = [];
   #start = 0;
   #bytes = 0;
   #head: Revision;
+  #floor: Revision;
   #closed: FairwayError | undefined;
 
   constructor(options: ChangeLogOptions) {
     this.#bounds = options.bounds;
+    this.#gaps = options.gaps ?? false;
     this.#older = options.older;
     this.#head = options.head ?? 0;
+    this.#floor = this.#head;
   }
 
   get head(): Revision {
@@ -59,12 +65,12 @@ export class ChangeLog {
 
   /** Commits up to this one are no longer held here. */
   get floor(): Revision {
-    return this.#head - (this.#events.length - this.#start);
+    return this.#floor;
   }
 
   /** Adds the next commit and wakes the watchers. */
   append(event: WatchEvent): void {
-    if (event.revision !== this.#head + 1) {
+    if (!this.#follows(event.revision, this.#head)) {
       throw new InvariantError(`appending commit ${event.revision} to a change log that ends at ${this.#head}`);
     }
     this.#events.push(event);
@@ -99,14 +105,14 @@ export class ChangeLog {
         });
         for (const event of events) {
           if (signal.aborted) return;
-          if (event.revision !== reached + 1) {
+          if (!this.#follows(event.revision, reached)) {
             throw new InvariantError(`reading older commits: ${event.revision} came after ${reached}`);
           }
           yield event;
           reached = event.revision;
         }
       } else {
-        const event = this.#events[this.#start + (reached - this.floor)] as WatchEvent;
+        const event = this.#events[this.#indexAfter(reached)] as WatchEvent;
         yield event;
         reached = event.revision;
         run += 1;
@@ -115,12 +121,39 @@ export class ChangeLog {
     }
   }
 
+  /** Goes on at `head`, where commits were missed: who watches from before it is told that this is compacted. */
+  restart(head: Revision): void {
+    this.#events = [];
+    this.#start = 0;
+    this.#bytes = 0;
+    this.#head = head;
+    this.#floor = head;
+    this.#wake();
+  }
+
   /** Ends every watch with `reason`, also those begun later. */
   close(reason: FairwayError): void {
     this.#closed ??= reason;
     this.#events = [];
     this.#start = 0;
     this.#wake();
+  }
+
+  #follows(revision: Revision, last: Revision): boolean {
+    return this.#gaps ? revision > last : revision === last + 1;
+  }
+
+  /** Place of the first commit after `reached`, which is one that is held here. */
+  #indexAfter(reached: Revision): number {
+    if (!this.#gaps) return this.#start + (reached - this.#floor);
+    let low = this.#start;
+    let high = this.#events.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#events[middle] as WatchEvent).revision <= reached) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   async #readOlder(reached: Revision): Promise<readonly WatchEvent[]> {
@@ -132,7 +165,9 @@ export class ChangeLog {
 
   #trim(): void {
     while (this.#events.length - this.#start > 1 && this.#exceeds()) {
-      this.#bytes -= sizeOf(this.#events[this.#start] as WatchEvent);
+      const oldest = this.#events[this.#start] as WatchEvent;
+      this.#bytes -= sizeOf(oldest);
+      this.#floor = oldest.revision;
       this.#events[this.#start] = undefined;
       this.#start += 1;
     }

@@ -96,6 +96,11 @@ describe('the rules find', () => {
       ['api/index.ts:2 imports store (ring 4), which api (ring 4) may not'],
     ],
     [
+      'the client of etcd in another store',
+      { 'store/index.ts': door, 'store/memory.ts': `import type { Etcd3 } from 'etcd3';` },
+      ['store/memory.ts:1 imports etcd3, which other files of store do'],
+    ],
+    [
       'a Fairway noun in xds',
       { 'xds/index.ts': `${header}import '../model/index.ts';`, 'model/index.ts': door },
       ['xds/index.ts:2 imports model (ring 1), which xds (ring 3) may not'],

@@ -82,13 +82,19 @@ export const sideDoors: readonly { readonly file: string; readonly for: readonly
 export const impure = /^(node:|rxjs(\/|$)|@grpc\/|fastify$|@fastify\/|pino(\/|$))/;
 
 /** Packages that live in few rooms, so that nobody else pays for them or waits in their way. */
-export const homes: readonly { readonly packages: RegExp; readonly rooms: readonly string[] }[] = [
+export const homes: readonly {
+  readonly packages: RegExp;
+  readonly rooms: readonly string[];
+  /** Within these rooms, only files that match. */
+  readonly files?: RegExp;
+}[] = [
   { packages: /^(fastify|@fastify\/.*)$/, rooms: ['api'] },
   { packages: /^@grpc\//, rooms: ['xds/io', 'observe', 'agent/*io'] },
   { packages: /^rxjs(\/|$)/, rooms: ['control', 'agent/main', 'lib'] },
   { packages: /^commander$/, rooms: ['cli'] },
   { packages: /^(@opentelemetry\/.*|prom-client)$/, rooms: ['telemetry'] },
   { packages: /^node:sqlite$/, rooms: ['store'] },
+  { packages: /^etcd3$/, rooms: ['store'], files: /\/etcd[^/]*\.ts$/ },
 ];
 
 /** Names that one file of a room alone may import from elsewhere. */

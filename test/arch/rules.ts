@@ -83,6 +83,8 @@ function packageProblems(path: string, room: Room, specifier: string, one: Impor
   const home = homes.find(({ packages }) => packages.test(specifier));
   if (home !== undefined && !home.rooms.includes(room.path)) {
     problems.push(`imports ${specifier}, which lives in ${home.rooms.join(', ')}`);
+  } else if (home?.files?.test(path) === false) {
+    problems.push(`imports ${specifier}, which other files of ${room.path} do`);
   }
   for (const sole of soleImporters) {
     if (sole.room === room.path && sole.file !== path && one.names.includes(sole.name)) {

@@ -9,7 +9,7 @@ import {
   historyKey,
   objectKey,
 } from '../../../src/model/index.ts';
-import type { Entry } from '../../../src/store/store.ts';
+import { type Entry, storeLimits } from '../../../src/store/store.ts';
 
 const key = 'BackendPool/default/web';
 const context = { now: Date.UTC(2030, 0, 1), newId: () => 'uid' };
@@ -143,16 +143,16 @@ describe('an assembly', () => {
       plan(put(draft({ algorithm: 'random' }, {}, name(i))), stored({}, 10, history, name(i))),
     );
     const { transaction } = assemble(updates, assembling);
-    expect((transaction?.puts.length ?? 0) + (transaction?.deletes.length ?? 0)).toBe(128);
+    expect((transaction?.puts.length ?? 0) + (transaction?.deletes.length ?? 0)).toBe(storeLimits.operations);
     const kept = transaction?.puts
       .filter(({ key: written }) => written.startsWith('spec/'))
       .flatMap(({ value }) => JSON.parse(value).history as number[]).length;
-    expect(kept).toBe(50 * 10 - 28);
+    expect(kept).toBe(50 * 10 - (storeLimits.operations - 2 * 50));
     const deletions = Array.from({ length: 50 }, (_, i) =>
       plan({ ...remove, key: `BackendPool/default/${name(i)}` }, stored({}, 10, history, name(i))),
     );
     const deleted = assemble(deletions, assembling);
-    expect(deleted.transaction?.deletes).toHaveLength(128);
+    expect(deleted.transaction?.deletes).toHaveLength(storeLimits.operations);
     expect(new Set([...(deleted.transaction?.deletes ?? []), ...deleted.leftovers]).size).toBe(50 * 10);
   });
 });

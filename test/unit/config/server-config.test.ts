@@ -48,6 +48,13 @@ test('every field can be given in each of the three ways', () => {
     xdsCa: 'nodes.pem',
     xdsCrl: 'nodes.crl',
     certificateLife: '1h',
+    etcdEndpoints: 'https://192.0.2.1:2379,https://etcd-2:2379',
+    etcdPrefix: '/teams/edge',
+    etcdCa: 'ca.pem',
+    etcdCert: 'cert.pem',
+    etcdKey: 'key.pem',
+    etcdUser: 'fairway',
+    etcdPasswordFile: 'password',
     insecure: 'true',
     traces: 'http://127.0.0.1:4318/v1/traces',
     logLevel: 'debug',
@@ -55,12 +62,56 @@ test('every field can be given in each of the three ways', () => {
   expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());
   for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string][]) {
     const want = field === 'insecure' ? true : value;
-    expect(configOf({ file: { [field]: value } })[field]).toBe(want);
-    expect(configOf({ env: { [serverFields[field].env]: value } })[field]).toBe(want);
-    expect(configOf({ flags: { [field]: value } })[field]).toBe(want);
+    // Those about etcd go with each other.
+    const others = field.startsWith('etcd') ? values : {};
+    expect(configOf({ file: { ...others, [field]: value } })[field]).toBe(want);
+    expect(configOf({ file: others, env: { [serverFields[field].env]: value } })[field]).toBe(want);
+    expect(configOf({ file: others, flags: { [field]: value } })[field]).toBe(want);
   }
   expect(configOf({ flags: { insecure: true } }).insecure).toBe(true);
   expect(configOf({ file: { insecure: false } }).insecure).toBe(false);
+});
+
+describe('the store of a file', () => {
+  test('can be said in one place', () => {
+    const store = {
+      kind: 'etcd',
+      endpoints: ['https://etcd-1:2379', 'https://etcd-2:2379/'],
+      prefix: '/edge',
+      ca: 'ca.pem',
+      cert: 'cert.pem',
+      key: 'key.pem',
+      user: 'fairway',
+      passwordFile: 'password',
+    };
+    expect(configOf({ file: { store } })).toMatchObject({
+      store: 'etcd',
+      etcdEndpoints: 'https://etcd-1:2379,https://etcd-2:2379',
+      etcdPrefix: '/edge',
+      etcdCa: 'ca.pem',
+      etcdCert: 'cert.pem',
+      etcdKey: 'key.pem',
+      etcdUser: 'fairway',
+      etcdPasswordFile: 'password',
+    });
+  });
+
+  test.each<[string, Record<string, unknown>, string, RegExp]>([
+    ['an unknown field', { kind: 'etcd', endpoint: 'http://a:1' }, '/store/endpoint', /did you mean endpoints/],
+    ['an unknown kind', { kind: 'etcdd' }, '/store/kind', /did you mean etcd/],
+    ['no endpoint', { endpoints: [] }, '/store/endpoints', /must be URLs/],
+    ['what is no URL', { endpoints: ['etcd-1:2379'] }, '/store/endpoints', /not etcd-1:2379/],
+    ['a password in a URL', { endpoints: 'http://user:word@a:1' }, '/store/endpoints', /must be URLs/],
+    ['both schemes', { endpoints: 'http://a:1,https://b:1' }, '/store/endpoints', /all https or all http/],
+    ['a prefix with an open end', { prefix: '/fairway/' }, '/store/prefix', /without a slash at its end/],
+    ['a certificate without key', { endpoints: 'https://a:1', cert: 'c' }, '--etcd-cert', /needs --etcd-key/],
+    ['a key without certificate', { endpoints: 'https://a:1', key: 'k' }, '--etcd-key', /needs --etcd-cert/],
+    ['a user without password', { user: 'u' }, '--etcd-user', /needs --etcd-password-file/],
+    ['TLS for http', { endpoints: 'http://a:1', ca: 'c' }, '--etcd-ca', /are http/],
+  ])('is refused with %s', (_, store, pointer, message) => {
+    const parsed = parse({ file: { store } });
+    expect(parsed.ok ? [] : parsed.error).toEqual([{ pointer, message: expect.stringMatching(message) }]);
+  });
 });
 
 test('flags, variables and fields are told apart and well named', () => {

@@ -54,6 +54,42 @@ describe('bounds', () => {
   });
 });
 
+describe('revisions that are shared with others', () => {
+  const gappy = () => {
+    const log = new ChangeLog({ head: 10, gaps: true, bounds: { ...wide, revisions: 3 } });
+    for (const revision of [12, 17, 18, 30]) log.append(change(revision));
+    return log;
+  };
+
+  test.each([
+    ['the floor', 12, [17, 18, 30]],
+    ['a commit', 17, [18, 30]],
+    ['between two commits', 20, [30]],
+  ])('are skipped by a watch from %s', async (_, after, want) => {
+    expect(await read(gappy(), after, want.length)).toEqual(want);
+  });
+
+  test('put the floor where the last commit was that is not kept', async () => {
+    const log = gappy();
+    expect([log.floor, log.head]).toEqual([12, 30]);
+    await expect(read(log, 11, 1)).rejects.toMatchObject({ extra: { compactedRevision: 12 } });
+  });
+
+  test('still have an order', () => {
+    expect(() => gappy().append(change(30))).toThrow(InvariantError);
+  });
+
+  test('may be lost: watchers that have not seen them are told, others go on', async () => {
+    const log = gappy();
+    const behind = log.watch(18, new AbortController().signal)[Symbol.asyncIterator]();
+    const ahead = read(log, 40, 1);
+    log.restart(40);
+    await expect(behind.next()).rejects.toMatchObject({ code: 'RevisionCompacted' });
+    log.append(change(50));
+    expect(await ahead).toEqual([50]);
+  });
+});
+
 describe('older commits', () => {
   /** A log that holds 8, 9, 10, behind it a disk with pages of two that reaches back to `floor`. */
   const paged = (floor: number, asked: number[] = []) => {

@@ -1,0 +1,241 @@
+import { isIP } from 'node:net';
+import {
+  Etcd3,
+  EtcdAuthenticationFailedError,
+  EtcdInvalidAuthTokenError,
+  EtcdPermissionDeniedError,
+  GRPCInvalidArgumentError,
+  GRPCOutOfRangeError,
+  GRPCResourceExhastedError,
+  type IOptions,
+  isRecoverableError,
+} from 'etcd3';
+import { FairwayError } from '../lib/errors.ts';
+
+export interface EtcdConnectionOptions {
+  /** Client URLs of the members, `https://` (all of them) or `http://`. */
+  readonly endpoints: readonly string[];
+  /** PEM. Without `ca` the roots of the system are trusted. */
+  readonly tls?: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer };
+  readonly auth?: { readonly username: string; readonly password: string };
+}
+
+/**
+ * Milliseconds that a call may take in all: an answer or `StoreUnavailable`, so that who writes through the API hears
+ * of it within two seconds. As long as that, since a cluster of etcd that has lost its leader needs most of it to elect
+ * the next one (its election timeout is one second unless it is set).
+ */
+export const callLimitMs = 1_800;
+
+/** A member that has not answered within this is not waited for alone: the next one is asked too. */
+const patienceMs = 600;
+
+/** A pause before a member is asked that comes after one which has failed at once. */
+const retryPauseMs = 50;
+
+/** One member of the cluster. */
+export class EtcdEndpoint extends Etcd3 {
+  constructor(options: IOptions & { readonly hosts: string }) {
+    super(options);
+    if (isIP(new URL(options.hosts).hostname.replace(/^\[|\]$/g, '')) !== 0) leaveOutServerName(this.pool);
+  }
+
+  /** Opens one of etcd's streams: the client's own watch and election do not tell what we need to know. */
+  stream<T>(service: 'Watch' | 'Lease', open: (client: unknown, metadata: Metadata) => T): Promise<T> {
+    return this.pool.withConnection(service, ({ client, metadata }) => open(client, metadata));
+  }
+}
+
+/** What a stream is opened with: the token of the user, for one. */
+export interface Metadata {
+  clone(): Metadata;
+  set(key: string, value: string): void;
+}
+
+export interface CallLimits {
+  /** For streams and single tries: the time of one attempt. */
+  readonly deadline: Date;
+}
+
+/**
+ * The members of an etcd cluster, one of them in use until it fails. One per store.
+ *
+ * The client has a fault handling of its own (retries, circuit breakers); it is switched off, since it would try a
+ * transaction again without telling that it did.
+ */
+export class EtcdConnection {
+  readonly #endpoints: readonly EtcdEndpoint[];
+  #current = 0;
+  #closed = false;
+
+  constructor(options: EtcdConnectionOptions) {
+    this.#endpoints = options.endpoints.map((url) => new EtcdEndpoint(clientOptions(url, options)));
+    // Not all controllers at one member.
+    this.#current = Math.floor(Math.random() * this.#endpoints.length);
+  }
+
+  /**
+   * Runs `attempt` on one member, and on the next one when it fails or takes long, until one answers or `limitMs` are
+   * over. So several may be under way, and each may be carried out although it failed or was not waited for. Throws
+   * `FairwayError` `StoreUnavailable`, or etcd's own error where `isCompacted` says yes.
+   */
+  call<T>(
+    doing: string,
+    attempt: (endpoint: EtcdEndpoint, limits: CallLimits) => Promise<T>,
+    limitMs = callLimitMs,
+  ): Promise<T> {
+    const limits = { deadline: new Date(Date.now() + limitMs) };
+    return new Promise((resolve, reject) => {
+      let over = false;
+      let last: unknown;
+      let next: NodeJS.Timeout | undefined;
+      const finish = (settle: () => void): void => {
+        over = true;
+        clearTimeout(next);
+        clearTimeout(late);
+        settle();
+      };
+      const ask = (): void => {
+        if (this.#closed) {
+          finish(() => reject(closedError(doing)));
+          return;
+        }
+        const at = this.#current;
+        let waitedFor = true;
+        const goOn = (pauseMs: number): void => {
+          this.#leave(at);
+          if (over || !waitedFor) return;
+          waitedFor = false;
+          clearTimeout(next);
+          next = setTimeout(ask, pauseMs);
+        };
+        next = setTimeout(() => goOn(0), patienceMs);
+        attempt(this.#endpoints[at] as EtcdEndpoint, limits).then(
+          (value) => finish(() => resolve(value)),
+          (error: unknown) => {
+            if (isPassing(error)) {
+              last = error;
+              goOn(retryPauseMs);
+            } else finish(() => reject(refused(doing, error)));
+          },
+        );
+      };
+      const late = setTimeout(() => finish(() => reject(unavailable(doing, last))), limitMs);
+      ask();
+    });
+  }
+
+  /** The member in use, for a stream; `failed` says that it did not last. */
+  streamEndpoint(): { readonly endpoint: EtcdEndpoint; failed(): void } {
+    const at = this.#current;
+    return { endpoint: this.#endpoints[at] as EtcdEndpoint, failed: () => this.#leave(at) };
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const endpoint of this.#endpoints) endpoint.close();
+  }
+
+  /** Several calls may fail together: they go on to one next member, not past it. */
+  #leave(at: number): void {
+    if (this.#current === at) this.#current = (at + 1) % this.#endpoints.length;
+  }
+}
+
+/** The revision is compacted: etcd's words for a read or a compaction below it. */
+export function isCompacted(error: unknown): boolean {
+  return error instanceof GRPCOutOfRangeError;
+}
+
+/** Whether another member, or the same one later, may answer. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  // The client renews a token by itself, once; under load the next one may have run out as well.
+  if (error instanceof EtcdInvalidAuthTokenError) return true;
+  return isRecoverableError(error) && !(error instanceof GRPCResourceExhastedError && /space/.test(error.message));
+}
+
+function closedError(doing: string): FairwayError {
+  return new FairwayError('StoreUnavailable', `${doing}: the store is closed`);
+}
+
+function unavailable(doing: string, cause: unknown): FairwayError {
+  const because = cause instanceof Error ? `: ${cause.message}` : '';
+  return new FairwayError('StoreUnavailable', `${doing}: no member of etcd answers in time${because}`, { cause });
+}
+
+function refused(doing: string, error: unknown): unknown {
+  if (isCompacted(error)) return error;
+  const because = reasonOf(error);
+  return because === undefined ? error : new FairwayError('StoreUnavailable', `${doing}: ${because}`, { cause: error });
+}
+
+function reasonOf(error: unknown): string | undefined {
+  if (error instanceof EtcdAuthenticationFailedError) return 'etcd does not know the user or the password';
+  if (error instanceof EtcdPermissionDeniedError) return 'the user may not do this in etcd';
+  if (error instanceof GRPCResourceExhastedError) return 'etcd has no room left; compact and defragment it';
+  if (error instanceof GRPCInvalidArgumentError) return `etcd refuses it: ${error.message}`;
+  return error instanceof Error && /etcd|grpc/i.test(error.constructor.name)
+    ? `etcd says: ${error.message}`
+    : undefined;
+}
+
+/**
+ * An IP address is no server name (RFC 6066 §3): Node refuses it, and grpc-js gives it all the same. The certificate is
+ * checked against the address in any case. The client does not let credentials of our own in, so that those it has made
+ * are changed where they are.
+ */
+function leaveOutServerName(pool: unknown): void {
+  const { hosts } = pool as { readonly hosts: readonly { readonly channelCredentials: SecureCredentials }[] };
+  for (const { channelCredentials: credentials } of hosts) {
+    if (!credentials._isSecure()) continue;
+    const create = credentials._createSecureConnector.bind(credentials);
+    credentials._createSecureConnector = (...args) => {
+      const connector = create(...args);
+      delete connector.connectionOptions.servername;
+      return connector;
+    };
+  }
+}
+
+interface SecureCredentials {
+  _isSecure(): boolean;
+  _createSecureConnector(...args: unknown[]): { readonly connectionOptions: { servername?: string } };
+}
+
+type FaultPolicy = NonNullable<NonNullable<IOptions['faultHandling']>['global']>;
+
+/** Runs what it is given, once. */
+const noPolicy = {
+  execute: async <T>(task: (context: { signal: AbortSignal }) => T) => task({ signal: neverAborted }),
+} as unknown as FaultPolicy;
+const neverAborted = new AbortController().signal;
+
+function clientOptions(url: string, { tls, auth }: EtcdConnectionOptions): IOptions & { readonly hosts: string } {
+  return {
+    hosts: url,
+    ...(tls === undefined
+      ? {}
+      : {
+          credentials: {
+            rootCertificate: tls.ca as Buffer,
+            ...(tls.key === undefined ? {} : { privateKey: tls.key }),
+            ...(tls.cert === undefined ? {} : { certChain: tls.cert }),
+          },
+        }),
+    ...(auth === undefined
+      ? {}
+      : { auth: { ...auth, callOptions: () => ({ deadline: new Date(Date.now() + callLimitMs) }) } }),
+    faultHandling: { global: noPolicy, host: () => noPolicy },
+    grpcOptions: {
+      // A catch-up of a watch comes in one message, however much it is.
+      'grpc.max_receive_message_length': -1,
+      // etcd takes pings more often than every five seconds for an attack.
+      'grpc.keepalive_time_ms': 6_000,
+      'grpc.keepalive_timeout_ms': 2_000,
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.min_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 1_000,
+    },
+  };
+}

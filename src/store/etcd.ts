@@ -1,0 +1,529 @@
+import type { IEvent, IKeyValue, IRangeResponse } from 'etcd3';
+import { FairwayError } from '../lib/errors.ts';
+import { callLimitMs, EtcdConnection, type EtcdConnectionOptions, isCompacted } from './etcd-connection.ts';
+import { EtcdElection } from './etcd-election.ts';
+import { EtcdHistory } from './etcd-history.ts';
+import { createKeyspace, type KeyRange, type Keyspace, revisionOf } from './etcd-keys.ts';
+import { type Answer, answerOf, requestOf, voidAnswerOf, voidRequestOf } from './etcd-transaction.ts';
+import { followRange } from './etcd-watch.ts';
+import { KeyOrder } from './key-order.ts';
+import { checkPrefix, checkTransaction } from './limits.ts';
+import { ChangeLog, compacted, type LogBounds, sizeOf } from './log.ts';
+import {
+  type CommitOutcome,
+  type Entry,
+  leaderKey,
+  type Revision,
+  type Snapshot,
+  type Store,
+  type Transaction,
+  type WatchEvent,
+} from './store.ts';
+
+export interface EtcdStoreOptions extends EtcdConnectionOptions {
+  /** All keys are below it. Default `/fairway`. Controllers with the same prefix are one cluster. */
+  readonly prefix?: string;
+  /**
+   * How far back a watch can begin, and how long transaction ids are known. Default 10,000 commits, 64 MiB. Older
+   * history is compacted, which etcd does for all its keys.
+   */
+  readonly retain?: Partial<LogBounds>;
+  /** Called with what somebody may want to read in a log. */
+  readonly onNotice?: (notice: EtcdNotice) => void;
+}
+
+export interface EtcdNotice {
+  /**
+   * - `compaction_failed`: the history grows on, and is compacted with one of the next commits;
+   * - `history_lost`: others have compacted what was not told yet, the watch begins anew at the present;
+   * - `outcome_unknown`, `outcome_settled`: what became of a transaction, whose `id` this is.
+   */
+  readonly event: 'compaction_failed' | 'history_lost' | 'outcome_unknown' | 'outcome_settled';
+  readonly error?: unknown;
+  readonly id?: string;
+}
+
+const defaultRetain: LogBounds = { revisions: 10_000, bytes: 64 * 1024 * 1024 };
+
+/** What watchers that keep up can read without asking etcd. */
+const inMemory: LogBounds = { revisions: 1000, bytes: 4 * 1024 * 1024 };
+
+/** A page of a list: what a member reads and sends in a few milliseconds when values are small. */
+const pageItems = 500;
+
+/** Events read at once for a watcher that is behind what is held here. */
+const olderItems = 1000;
+
+/** Time for the first look at the cluster, whose members may all have to be tried. */
+const openLimitMs = 5_000;
+
+/** See the door. */
+export async function openEtcdStore(options: EtcdStoreOptions): Promise<Store> {
+  const connection = new EtcdConnection(options);
+  const keyspace = createKeyspace((options.prefix ?? '/fairway').replace(/\/+$/, ''));
+  try {
+    const start = await look(connection, keyspace, openLimitMs);
+    return new EtcdStore(connection, keyspace, options, start);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** The cluster at one revision, as far as a store has to know it before it watches. */
+interface Start {
+  /** Revision of the newest commit; 0: none. */
+  readonly head: Revision;
+  /** etcd's own revision at which this was read: the watch begins after it. */
+  readonly at: Revision;
+  /** Oldest first. */
+  readonly ids: readonly { readonly id: string; readonly revision: Revision }[];
+}
+
+async function look(connection: EtcdConnection, keyspace: Keyspace, limitMs: number): Promise<Start> {
+  const { responses, header } = await connection.call(
+    'opening the store',
+    (endpoint, limits) =>
+      endpoint.kv.txn(
+        {
+          success: [
+            { request_range: { key: keyspace.head } },
+            { request_range: { ...keyspace.ids, keys_only: true, sort_target: 'Mod', sort_order: 'Ascend' } },
+          ],
+        },
+        limits,
+      ),
+    limitMs,
+  );
+  const [head, ids] = responses.map(({ response_range }) => response_range.kvs);
+  return {
+    head: revisionOf(head?.[0]?.mod_revision ?? '0'),
+    at: revisionOf(header.revision),
+    ids: (ids ?? []).flatMap((kv) => {
+      const place = keyspace.place(kv.key);
+      return place.kind === 'id' ? [{ id: place.id, revision: revisionOf(kv.mod_revision) }] : [];
+    }),
+  };
+}
+
+/** What is known of a transaction on its way. */
+interface Sent {
+  /** It may be committed although its call has failed. */
+  unknown: boolean;
+  staleId: Revision;
+}
+
+/**
+ * A store in an etcd cluster, which other processes use as well. Revisions are etcd's own: they grow with each commit
+ * and skip what others write to the cluster.
+ *
+ * All that changes comes by one watch on the prefix; watchers read it from a log, as they do with every store. Reads
+ * and writes go to etcd and see all that was acknowledged anywhere. Each ends within {@link callLimitMs}.
+ */
+class EtcdStore implements Store {
+  readonly election: EtcdElection;
+  readonly #connection: EtcdConnection;
+  readonly #keyspace: Keyspace;
+  readonly #notice: (notice: EtcdNotice) => void;
+  readonly #retain: LogBounds;
+  readonly #log: ChangeLog;
+  readonly #order = new KeyOrder();
+  readonly #closing = new AbortController();
+  readonly #calls = new Set<Promise<unknown>>();
+  readonly #following: Promise<void>;
+  #history: EtcdHistory;
+  /** The newest commit that was acknowledged here; the watch may tell of it a little later. */
+  #acknowledged: Revision = 0;
+  #told: (() => void)[] = [];
+  #compacting: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(connection: EtcdConnection, keyspace: Keyspace, options: EtcdStoreOptions, start: Start) {
+    this.#connection = connection;
+    this.#keyspace = keyspace;
+    this.election = new EtcdElection(connection, keyspace);
+    this.#notice = options.onNotice ?? (() => undefined);
+    this.#retain = { ...defaultRetain, ...options.retain };
+    this.#log = new ChangeLog({
+      head: start.head,
+      gaps: true,
+      bounds: {
+        revisions: Math.min(inMemory.revisions, this.#retain.revisions),
+        bytes: Math.min(inMemory.bytes, this.#retain.bytes),
+      },
+      older: (after) => this.#readOlder(after),
+    });
+    this.#history = this.#historyFrom(start);
+    this.#following = this.#follow(start.at);
+  }
+
+  commit(transaction: Transaction): Promise<CommitOutcome> {
+    return this.#call('committing a transaction', async () => {
+      checkTransaction(transaction);
+      return this.#commitInOrder(transaction);
+    });
+  }
+
+  get(key: string): Promise<Entry | undefined> {
+    return this.#call('reading an entry', async () => {
+      const { kvs } = await this.#range('reading an entry', { key: this.#keyspace.data(key) });
+      return kvs[0] && this.#keyspace.entry(kvs[0]);
+    });
+  }
+
+  list(prefix: string): Promise<Snapshot> {
+    return this.#call('listing', async () => {
+      checkPrefix(prefix);
+      for (;;) {
+        try {
+          return await this.#listOnce(prefix);
+        } catch (error) {
+          // Compacted between two pages: begin again at the present.
+          if (!isCompacted(error)) throw error;
+        }
+      }
+    });
+  }
+
+  head(): Promise<Revision> {
+    return this.#call('reading the revision', async () => {
+      const { kvs } = await this.#range('reading the revision', { key: this.#keyspace.head });
+      return revisionOf(kvs[0]?.mod_revision ?? '0');
+    });
+  }
+
+  async *watch(after: Revision, signal: AbortSignal): AsyncIterable<WatchEvent> {
+    // What was acknowledged counts from the first event on, so that a revision that it has pushed out is compacted.
+    if (!signal.aborted) await this.#toldOf(this.#acknowledged, callLimitMs);
+    yield* this.#log.watch(after, signal);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#shutDown();
+    return this.#closed;
+  }
+
+  async #shutDown(): Promise<void> {
+    const settled = Promise.allSettled([...this.#calls]);
+    this.#log.close(closedError('watching'));
+    await settled;
+    this.#closing.abort();
+    await Promise.allSettled([this.#following, this.#compacting]);
+    this.#connection.close();
+  }
+
+  #call<T>(doing: string, work: () => Promise<T>): Promise<T> {
+    if (this.#closed !== undefined) return Promise.reject(closedError(doing));
+    const call = work();
+    this.#calls.add(call);
+    const done = () => this.#calls.delete(call);
+    call.then(done, done);
+    return call;
+  }
+
+  #range(doing: string, request: { key: Buffer; range_end?: Buffer; revision?: string }): Promise<IRangeResponse> {
+    return this.#connection.call(doing, (endpoint, limits) => endpoint.kv.range(request, limits));
+  }
+
+  async #listOnce(prefix: string): Promise<Snapshot> {
+    const range = this.#keyspace.dataRange(prefix);
+    const { responses, header } = await this.#connection.call('listing', (endpoint, limits) =>
+      endpoint.kv.txn(
+        {
+          success: [{ request_range: { key: this.#keyspace.head } }, { request_range: { ...range, limit: pageItems } }],
+        },
+        limits,
+      ),
+    );
+    const [head, first] = responses.map(({ response_range }) => response_range);
+    const revision = revisionOf(head?.kvs[0]?.mod_revision ?? '0');
+    const entries: Entry[] = [];
+    for (let page = first; page !== undefined; ) {
+      for (const kv of page.kvs) entries.push(this.#keyspace.entry(kv));
+      page = page.more ? await this.#nextPage(range, page.kvs.at(-1) as IKeyValue, header.revision) : undefined;
+    }
+    return { revision, entries };
+  }
+
+  #nextPage({ range_end }: KeyRange, last: IKeyValue, revision: string): Promise<IRangeResponse> {
+    const key = Buffer.concat([last.key, Buffer.of(0)]);
+    return this.#connection.call('listing', (endpoint, limits) =>
+      endpoint.kv.range({ key, range_end, revision, limit: pageItems }, limits),
+    );
+  }
+
+  /**
+   * In the order in which transactions that meet at a key were asked for. One whose outcome is not known keeps its
+   * place until it is: what is written later is never overtaken by it.
+   */
+  #commitInOrder(transaction: Transaction): Promise<CommitOutcome> {
+    const { promise, resolve, reject } = Promise.withResolvers<CommitOutcome>();
+    const { id, checks, puts, deletes } = transaction;
+    const writes = [...puts.map(({ key }) => `data/${key}`), ...deletes.map((key) => `data/${key}`), `id/${id}`];
+    const end = performance.now() + callLimitMs;
+    const late = setTimeout(() => {
+      reject(new FairwayError('StoreUnavailable', 'committing a transaction: an earlier one of the same key hangs'));
+    }, callLimitMs);
+    const call = this.#order.run({ reads: checks.map(({ key }) => `data/${key}`), writes }, async () => {
+      clearTimeout(late);
+      const leftMs = end - performance.now();
+      // Refused by the timer above.
+      if (leftMs <= 0) return;
+      const sent: Sent = { unknown: false, staleId: 0 };
+      try {
+        resolve(await this.#commit(transaction, leftMs, sent));
+      } catch (error) {
+        reject(error);
+        if (sent.unknown) await this.#settle(id, sent.staleId);
+      }
+    });
+    // It is not only waited for by who asked: closing waits for what is not settled yet.
+    this.#calls.add(call);
+    void call.then(() => this.#calls.delete(call));
+    return promise;
+  }
+
+  async #commit(transaction: Transaction, limitMs: number, sent: Sent): Promise<CommitOutcome> {
+    const end = performance.now() + limitMs;
+    for (;;) {
+      let attempts = 0;
+      const answer = await this.#send(transaction, sent.staleId, end - performance.now(), () => {
+        attempts += 1;
+        sent.unknown = true;
+      });
+      if (answer.kind === 'committed') return this.#committed(answer.revision);
+      if (answer.kind === 'idTaken') {
+        // The floor counts with all that was acknowledged.
+        await this.#toldOf(this.#acknowledged, end - performance.now());
+        if (answer.committed && answer.revision > this.#history.floor) return this.#committed(answer.revision);
+        sent.staleId = answer.revision;
+        continue;
+      }
+      if (attempts > 1) {
+        // An attempt before this one may be on its way still, and find that the checks hold when it arrives.
+        const settled = await this.#makeVoid(transaction.id, sent.staleId, end - performance.now());
+        if (settled !== 'void' && settled.kind === 'idTaken' && settled.committed)
+          return this.#committed(settled.revision);
+      }
+      sent.unknown = false;
+      return { committed: false, failed: await this.#standing(answer, end - performance.now()) };
+    }
+  }
+
+  async #send(transaction: Transaction, staleId: Revision, limitMs: number, onAttempt: () => void): Promise<Answer> {
+    const oldIds = this.#history.takeOldIds(transaction.id);
+    const request = requestOf(transaction, { keyspace: this.#keyspace, staleId }, oldIds);
+    let answer: Answer | undefined;
+    try {
+      const response = await this.#connection.call(
+        'committing a transaction',
+        (endpoint, limits) => {
+          onAttempt();
+          return endpoint.kv.txn(request, limits);
+        },
+        limitMs,
+      );
+      answer = answerOf(transaction, staleId, response);
+      return answer;
+    } finally {
+      if (answer?.kind !== 'committed') this.#history.give(oldIds);
+    }
+  }
+
+  async #makeVoid(id: string, staleId: Revision, limitMs: number): Promise<'void' | Answer> {
+    const request = voidRequestOf(id, { keyspace: this.#keyspace, staleId });
+    const response = await this.#connection.call(
+      'settling a transaction',
+      (endpoint, limits) => endpoint.kv.txn(request, limits),
+      limitMs,
+    );
+    return voidAnswerOf(staleId, response);
+  }
+
+  /** Until it is known what became of a transaction, or the store is closed: then nobody here writes after it. */
+  async #settle(id: string, staleId: Revision): Promise<void> {
+    this.#notice({ event: 'outcome_unknown', id });
+    while (!this.#closing.signal.aborted && this.#closed === undefined) {
+      try {
+        await this.#makeVoid(id, staleId, callLimitMs);
+        this.#notice({ event: 'outcome_settled', id });
+        return;
+      } catch (error) {
+        if (!(error instanceof FairwayError)) throw error;
+      }
+    }
+  }
+
+  #committed(revision: Revision): CommitOutcome {
+    this.#acknowledged = Math.max(this.#acknowledged, revision);
+    return { committed: true, revision };
+  }
+
+  /** What stands at the keys whose checks did not hold; as of the refusal, unless that is compacted already. */
+  async #standing({ failed, revision }: Extract<Answer, { kind: 'refused' }>, limitMs: number) {
+    const read = async (key: string, at: string | undefined): Promise<Entry | undefined> => {
+      const { kvs } = await this.#connection.call(
+        'committing a transaction',
+        (endpoint, limits) =>
+          endpoint.kv.range(
+            { key: this.#keyspace.data(key), ...(at === undefined ? {} : { revision: at, serializable: false }) },
+            limits,
+          ),
+        limitMs,
+      );
+      return kvs[0] && this.#keyspace.entry(kvs[0]);
+    };
+    return Promise.all(
+      failed.map(async (key) => ({
+        key,
+        entry: await read(key, String(revision)).catch((error: unknown) => {
+          if (!isCompacted(error)) throw error;
+          return read(key, undefined);
+        }),
+      })),
+    );
+  }
+
+  /** Follows the prefix for as long as the store is open; where history was lost it begins anew at the present. */
+  async #follow(from: Revision): Promise<void> {
+    let at = from;
+    const { signal } = this.#closing;
+    const { root: range } = this.#keyspace;
+    while (!signal.aborted) {
+      try {
+        const connection = this.#connection;
+        const onRevision = (revision: Revision, events: readonly IEvent[]) => this.#tell(revision, events);
+        await followRange(at + 1, { connection, range, onRevision }, signal);
+      } catch (error) {
+        this.#notice({ event: 'history_lost', error });
+        const start = await this.#lookAgain();
+        if (start === undefined) return;
+        at = start.at;
+        this.#history = this.#historyFrom(start);
+        // Who has not seen all that is lost is behind the floor of the log, and is told so.
+        this.#log.restart(Math.max(start.head, this.#log.head));
+        this.#wakeTold();
+      }
+    }
+  }
+
+  async #lookAgain(): Promise<Start | undefined> {
+    while (!this.#closing.signal.aborted) {
+      try {
+        return await look(this.#connection, this.#keyspace, callLimitMs);
+      } catch (error) {
+        if (!(error instanceof FairwayError)) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  #historyFrom({ ids }: Start): EtcdHistory {
+    // What etcd has compacted beyond this is noticed by who reads it. Sizes of old commits are not known.
+    const history = new EtcdHistory(this.#retain, 0);
+    for (const { id, revision } of ids) {
+      history.idWritten(id, revision);
+      history.add(revision, 0);
+    }
+    return history;
+  }
+
+  /** One revision of etcd: a commit of this store or of another one, or what else happens below the prefix. */
+  #tell(revision: Revision, events: readonly IEvent[]): void {
+    const event = this.#eventOf(revision, events);
+    for (const { type, kv } of events) {
+      const place = this.#keyspace.place(kv.key);
+      if (place.kind !== 'id') continue;
+      if (type === 'Put') this.#history.idWritten(place.id, revision);
+      else this.#history.idRemoved(place.id);
+    }
+    if (event !== undefined) {
+      if (event.deletes.includes(leaderKey)) this.election.vacant();
+      this.#log.append(event);
+      if (this.#history.add(revision, sizeOf(event))) this.#compact();
+    }
+    this.#wakeTold();
+  }
+
+  #eventOf(revision: Revision, events: readonly IEvent[]): WatchEvent | undefined {
+    const puts: Entry[] = [];
+    const deletes: string[] = [];
+    let isCommit = false;
+    for (const { type, kv } of events) {
+      const place = this.#keyspace.place(kv.key);
+      if (place.kind === 'head') isCommit = true;
+      if (place.kind !== 'data') continue;
+      // Also what nobody committed: a lease that ran out, a hand that mends something.
+      isCommit = true;
+      if (type === 'Put') puts.push(this.#keyspace.entry(kv));
+      else deletes.push(place.key);
+    }
+    return isCommit ? { revision, puts, deletes } : undefined;
+  }
+
+  #compact(): void {
+    this.#compacting ??= this.#connection
+      .call('compacting the history', (endpoint, limits) =>
+        endpoint.kv.compact({ revision: String(this.#history.floor) }, limits),
+      )
+      .then(
+        () => undefined,
+        // Another controller was faster, which is as good.
+        (error: unknown) => {
+          if (!isCompacted(error)) this.#notice({ event: 'compaction_failed', error });
+        },
+      )
+      .finally(() => {
+        this.#compacting = undefined;
+      });
+  }
+
+  /** The next commits after one that is no longer held in memory: a watch of its own, until it has a page. */
+  async #readOlder(after: Revision): Promise<readonly WatchEvent[]> {
+    if (after < this.#history.floor) throw compacted(after, this.#history.floor);
+    const upTo = this.#log.floor;
+    const events: WatchEvent[] = [];
+    const reading = new AbortController();
+    const signal = AbortSignal.any([reading.signal, this.#closing.signal]);
+    const onRevision = (revision: Revision, all: readonly IEvent[]): void => {
+      const event = this.#eventOf(revision, all);
+      if (event !== undefined && revision <= upTo && events.length < olderItems) events.push(event);
+      if (revision >= upTo || events.length >= olderItems) reading.abort();
+    };
+    try {
+      const { root: range } = this.#keyspace;
+      await followRange(after + 1, { connection: this.#connection, range, onRevision }, signal);
+    } catch (error) {
+      if (!(error instanceof FairwayError)) throw error;
+      const floor = Number(error.extra['compactedRevision'] ?? 0);
+      this.#history.raise(floor);
+      throw compacted(after, floor);
+    }
+    if (events.length === 0) throw closedError('watching');
+    return events;
+  }
+
+  /** Until the watch has told of `revision`, or `limitMs` are over. */
+  async #toldOf(revision: Revision, limitMs: number): Promise<void> {
+    const end = performance.now() + limitMs;
+    while (this.#log.head < revision && !this.#closing.signal.aborted) {
+      const leftMs = end - performance.now();
+      if (leftMs <= 0) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#told.push(resolve);
+      const timer = setTimeout(resolve, leftMs);
+      await promise;
+      clearTimeout(timer);
+    }
+  }
+
+  #wakeTold(): void {
+    const waiting = this.#told;
+    this.#told = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+function closedError(doing: string): FairwayError {
+  return new FairwayError('StoreUnavailable', `${doing}: the store is closed`);
+}
