@@ -23,6 +23,8 @@ const mostRemoved: Partial<Record<Kind, { readonly created: number; readonly oth
   Route: { created: 0, otherwise: Number.POSITIVE_INFINITY },
   Certificate: { created: 0, otherwise: Number.POSITIVE_INFINITY },
   Scope: { created: 0, otherwise: Number.POSITIVE_INFINITY },
+  // No proxy is told of who may what.
+  RoleBinding: { created: 0, otherwise: 0 },
 };
 
 /** Whether the writes have to be tried out to know; most have not, and trying out costs as much as the write itself. */

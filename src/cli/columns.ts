@@ -94,6 +94,19 @@ const columnsOf: ColumnsOf = {
       cell: ({ metadata }) => listed(Object.entries(metadata.labels ?? {}).map(([name, value]) => `${name}=${value}`)),
     },
   ],
+  RoleBinding: [
+    { title: 'ROLE', cell: ({ spec }) => spec.role ?? none },
+    { title: 'SCOPES', shrinkTo: 8, cell: ({ spec }) => listed(spec.scopes) },
+    { title: 'PERMISSIONS', shrinkTo: 10, cell: ({ spec }) => listed(spec.permissions) },
+    {
+      title: 'SUBJECTS',
+      shrinkTo: 12,
+      cell: ({ spec }) =>
+        listed(spec.subjects.flatMap((subject) => Object.entries(subject).map((one) => one.join(':')))),
+    },
+    reason,
+    message,
+  ],
   Fleet: [
     { title: 'HA', cell: ({ spec }) => spec.ha ?? 'everyNode' },
     { title: 'DRAIN-TIMEOUT', cell: ({ spec }) => spec.drainTimeout ?? '60s' },

@@ -1,4 +1,4 @@
-import { type Kind, type RouteSpec, resolveRef } from '../model/index.ts';
+import { type Kind, objectKey, type RouteSpec, resolveRef } from '../model/index.ts';
 import type { Collection, Derived, Kernel, Read } from '../view/index.ts';
 import { placeOf } from './attachments.ts';
 import type { EffectiveRows, ObjectTables } from './effective.ts';
@@ -26,6 +26,7 @@ export function declareVerdicts(kernel: Kernel, parts: Parts): Derived<Verdicts>
   const { objects, effective } = parts;
   const verdict: { readonly [K in Kind]: (read: Read, row: Effective<K>) => Verdicts } = {
     Scope: () => fine,
+    RoleBinding: (read, binding) => all([], scopeProblems(read, parts, binding)),
     Fleet: () => fine,
     Node: () => fine,
     Certificate: () => fine,
@@ -68,6 +69,15 @@ function listed(messages: readonly string[]): string {
   const shown = messages.slice(0, listedProblems).join('; ');
   const left = messages.length - listedProblems;
   return left > 0 ? `${shown}; and ${left} more` : shown;
+}
+
+/** Nobody is given anything in a scope that is not there. */
+function scopeProblems(read: Read, { objects }: Parts, { spec }: Effective<'RoleBinding'>): Problem[] {
+  return (spec.scopes ?? []).flatMap((scope) => {
+    if (scope === '*' || read(objects.Scope, objectKey('Scope', undefined, scope)) !== undefined) return [];
+    const message = `scopes names Scope ${scope}, which does not exist: create it, or name another`;
+    return [{ reason: 'ReferenceMissing', message }];
+  });
 }
 
 function poolProblems(read: Read, { references }: Parts, pool: Effective<'BackendPool'>): Problem[] {

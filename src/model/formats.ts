@@ -169,6 +169,13 @@ const labelValue: FormatCheck = (text) =>
     ? undefined
     : `must be at most 63 letters, digits, \`-\`, \`_\` and \`.\`, with a letter or digit at both ends, not ${quote(text)}`;
 
+/** A name that another system gave: an address, a URL, a path of groups. No blanks at the ends, nothing invisible. */
+const subject: FormatCheck = (text) => {
+  if (text === '') return 'must not be empty';
+  if (text !== text.trim()) return 'must not begin or end with a blank';
+  return plainText(text);
+};
+
 /** Any text, over several lines too. */
 const annotationValue: FormatCheck = (text) => (text.includes('\0') ? 'must not have NUL characters' : undefined);
 
@@ -187,6 +194,7 @@ export const formats: Readonly<Record<string, FormatCheck>> = {
   'fairway-ip': ip,
   'fairway-member-address': memberAddress,
   'fairway-text': plainText,
+  'fairway-subject': subject,
   'fairway-header-name': headerName,
   'fairway-edited-header': editedHeader,
   'fairway-header-value': headerValue,

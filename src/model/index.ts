@@ -45,6 +45,7 @@ export {
   kinds,
   type NodeObject,
   type ObjectOf,
+  type RoleBindingObject,
   type RouteObject,
   referencesOf,
   type ScopeObject,
@@ -66,6 +67,7 @@ export type { NodeSpec } from './node.ts';
 export { conditionSchema, objectSchema } from './object-schema.ts';
 export { type ParseContext, parseObject } from './parse.ts';
 export { allowsScope, defaultScope, objectKey, parseObjectKey, pointerTo, type Reference, resolveRef } from './ref.ts';
+export { type Permission, permissions, type Role, type RoleBindingSpec, roles, type Subject } from './role-binding.ts';
 export type { Attachment, RouteSpec } from './route.ts';
 export {
   type Action,
@@ -104,6 +106,7 @@ export {
   storeKey,
   storePrefixes,
 } from './stored.ts';
+export { parseTokenRequest, type TokenRequest, tokenRequestSchema } from './token-request.ts';
 export {
   type DefaultAction,
   type EffectiveVirtualService,

@@ -1,5 +1,14 @@
 /** The kinds, in the order in which objects can be created without a reference ahead. */
-export const kindNames = ['Scope', 'Fleet', 'Node', 'Certificate', 'BackendPool', 'VirtualService', 'Route'] as const;
+export const kindNames = [
+  'Scope',
+  'RoleBinding',
+  'Fleet',
+  'Node',
+  'Certificate',
+  'BackendPool',
+  'VirtualService',
+  'Route',
+] as const;
 
 export type Kind = (typeof kindNames)[number];
 
@@ -22,6 +31,7 @@ export interface KindNames {
  */
 export const namesOfKinds: { readonly [K in Kind]: KindNames } = {
   Scope: { plural: 'scopes', shortNames: [], global: true },
+  RoleBinding: { plural: 'role-bindings', shortNames: ['rb'], global: true },
   Fleet: { plural: 'fleets', shortNames: [], global: true },
   Node: { plural: 'nodes', shortNames: ['no'], global: true },
   Certificate: { plural: 'certificates', shortNames: ['cert'], global: false },

@@ -8,6 +8,13 @@ import { type Kind, type KindNames, namesOfKinds } from './kind.ts';
 import type { Metadata } from './meta.ts';
 import { type NodeSpec, nodeReasons, nodeSchema } from './node.ts';
 import type { Reference } from './ref.ts';
+import {
+  checkRoleBinding,
+  type RoleBindingSpec,
+  roleBindingReasons,
+  roleBindingReferences,
+  roleBindingSchema,
+} from './role-binding.ts';
 import { checkRoute, type RouteSpec, routeReasons, routeReferences, routeSchema } from './route.ts';
 import { type ScopeSpec, scopeReasons, scopeSchema } from './scope.ts';
 import {
@@ -21,6 +28,7 @@ import { checkVirtualService } from './virtual-service-check.ts';
 /** The spec type of each kind. */
 interface Specs extends Record<Kind, unknown> {
   Scope: ScopeSpec;
+  RoleBinding: RoleBindingSpec;
   VirtualService: VirtualServiceSpec;
   Route: RouteSpec;
   BackendPool: BackendPoolSpec;
@@ -44,6 +52,7 @@ export interface ObjectOf<K extends Kind, S> {
 export type VirtualServiceObject = ObjectOf<'VirtualService', VirtualServiceSpec>;
 export type RouteObject = ObjectOf<'Route', RouteSpec>;
 export type ScopeObject = ObjectOf<'Scope', ScopeSpec>;
+export type RoleBindingObject = ObjectOf<'RoleBinding', RoleBindingSpec>;
 export type BackendPoolObject = ObjectOf<'BackendPool', BackendPoolSpec>;
 export type CertificateObject = ObjectOf<'Certificate', CertificateSpec>;
 export type FleetObject = ObjectOf<'Fleet', FleetSpec>;
@@ -94,6 +103,16 @@ export const kinds: { readonly [K in Kind]: KindInfo<K> } = {
     reasons: scopeReasons,
     references: none,
     check: none,
+  },
+  RoleBinding: {
+    kind: 'RoleBinding',
+    ...namesOfKinds.RoleBinding,
+    schema: roleBindingSchema,
+    description: 'Who may do what, and where.',
+    secretFields: [],
+    reasons: roleBindingReasons,
+    references: roleBindingReferences,
+    check: checkRoleBinding,
   },
   Fleet: {
     kind: 'Fleet',

@@ -84,6 +84,7 @@ function makeObjectSchema(kind: Kind): TObject {
 
 const objectSchemas: Readonly<Record<Kind, TObject>> = {
   Scope: makeObjectSchema('Scope'),
+  RoleBinding: makeObjectSchema('RoleBinding'),
   Fleet: makeObjectSchema('Fleet'),
   Node: makeObjectSchema('Node'),
   Certificate: makeObjectSchema('Certificate'),

@@ -18,6 +18,7 @@ export const storePrefixes = {
   transitions: 'status/',
   /** Keys of authorities. Whole values under this prefix are sealed at rest. */
   authorityKey: 'secret/authority/',
+  token: 'access/token/',
 } as const;
 
 export type StorePrefix = keyof typeof storePrefixes;

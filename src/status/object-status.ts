@@ -88,6 +88,8 @@ export function draftsOf(
   switch (object.kind) {
     case 'Scope':
       return { drafts: fromGraph.filter(({ type }) => type === 'Accepted'), fields: {} };
+    case 'RoleBinding':
+      return { drafts: fromGraph, fields: {} };
     case 'Node':
       return nodeStatus(fromGraph, sources, object.metadata.name);
     case 'Fleet': {

@@ -128,7 +128,7 @@ describe('columnsFor', () => {
 
   it('do with an object that has no status at all', () => {
     for (const kind of kindNames) {
-      const spec = { listeners: [], attachTo: [], rules: [] };
+      const spec = { listeners: [], attachTo: [], rules: [], subjects: [] };
       expect(shown(kind, { spec })).toMatchObject({ NAME: 'it', AGE: '60s' });
     }
   });

@@ -61,6 +61,7 @@ describe('keys and references', () => {
   test('every object that a spec names, with its place', () => {
     const references = kindNames.flatMap((kind) => referencesOf(draftOf(objectWith(kind))));
     expect(references.map(({ field, key }) => [field, key])).toEqual([
+      ['/spec/scopes/0', 'Scope/web'],
       ['/spec/tls/ca', 'Certificate/default/internal-ca'],
       ['/spec/tls/certificate', 'Certificate/infra/client-cert'],
       ['/spec/fleet', 'Fleet/edge'],

@@ -4,6 +4,12 @@ import { type Kind, parseObject } from '../../../src/model/index.ts';
 /** Specs that use every field of their kind. Tests change one thing in them. */
 export const samples = {
   Scope: {},
+  RoleBinding: {
+    subjects: [{ user: 'ada@example.com' }, { group: 'web' }, { token: 'ci' }],
+    role: 'operator',
+    scopes: ['web', '*'],
+    permissions: ['machinery', 'secrets', 'system-policies', 'metrics'],
+  },
   Fleet: { ha: 'everyNode', drainTimeout: '30s' },
   Node: { labels: { 'example.com/rack': 'r1' }, failureDomain: 'r1' },
   Certificate: {

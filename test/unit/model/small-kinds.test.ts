@@ -28,3 +28,27 @@ describe('Fleet and Node', () => {
     ['labels as a list', { '/labels': [] }, [['/labels', /must be/]]],
   ])('Node: %s', (...each) => expectFaults('Node', each));
 });
+
+describe('RoleBinding', () => {
+  test.each<Malformed>([
+    ['nobody', { '/subjects': [] }, [['/subjects', /at least 1 item/]]],
+    ['a subject that is two', { '/subjects/0/group': 'web' }, [['/subjects/0', /exactly one of `user`, `group`/]]],
+    ['a subject that is none', { '/subjects/0/user': undefined }, [['/subjects/0', /and has none/]]],
+    ['blanks around a name', { '/subjects/0/user': ' ada' }, [['/subjects/0/user', /must not begin or end/]]],
+    ['a line in a name', { '/subjects/0/user': 'a\nb' }, [['/subjects/0/user', /control characters/]]],
+    ['a role that is none', { '/role': 'root' }, [['/role', /must be one of viewer, operator, admin/]]],
+    ['a permission that is none', { '/permissions/0': 'all' }, [['/permissions/0', /must be one of machinery/]]],
+    ['a role without scopes', { '/scopes': undefined }, [['/scopes', /is required with a role/]]],
+    [
+      'secrets without scopes',
+      { '/scopes': undefined, '/role': undefined },
+      [['/permissions/1', /holds in scopes: name some/]],
+    ],
+    [
+      'scopes for nothing',
+      { '/role': undefined, '/permissions': ['machinery'] },
+      [['/scopes', /no meaning without a role/]],
+    ],
+    ['nothing given', { '/role': undefined, '/permissions': undefined, '/scopes': undefined }, [['', /gives nothing/]]],
+  ])('%s', (...each) => expectFaults('RoleBinding', each));
+});

@@ -315,6 +315,7 @@ test('the times of conditions are those of the stored transitions', () => {
 describe('whatever is seen', () => {
   const objects: { readonly [K in Kind]: DraftObject } = {
     Scope: scope,
+    RoleBinding: draft('RoleBinding', 'all', { subjects: [{ user: 'ada' }], role: 'viewer', scopes: ['*'] }),
     Fleet: fleet('edge'),
     Node: node,
     Certificate: certificate,
