@@ -1,5 +1,9 @@
-/** What a request asks for: the subscription it changes, and what that calls for. One function for each protocol. */
+/**
+ * What a request asks for: the subscription it changes, and what that calls for. One function for each protocol, in
+ * pieces: an Envoy that comes back after an outage lists all that it has.
+ */
 import { visible } from './needs.ts';
+import { each, type Pieces } from './pieces.ts';
 import { type TypeUrl, typeUrls } from './resource.ts';
 import type { SotwRequest } from './sotw-wire.ts';
 import type { Stream } from './stream.ts';
@@ -8,46 +12,51 @@ import type { TypeState } from './type-state.ts';
 import type { DeltaRequest } from './wire.ts';
 
 /** Takes the lists of a delta request; `first`: of the first request of its type on the stream. */
-export function askDelta(stream: Stream, state: TypeState, request: DeltaRequest, first: boolean, now: number): void {
-  const { type } = state;
-  const asked = applyDelta(state.subscription, {
-    subscribe: request.subscribe.map((name) => stream.table.intern(type, name)),
+export function* askDelta(stream: Stream, state: TypeState, request: DeltaRequest, first: boolean, now: number): Pieces {
+  const asked = yield* applyDelta(state.subscription, {
+    subscribe: yield* interned(stream, state, request.subscribe),
     unsubscribe: request.unsubscribe,
     first,
     stayWildcard: first && repeatsWildcard(stream, request),
   });
-  forget(state, asked);
-  if (first) remember(stream, state, request.initialVersions);
+  yield* forget(state, asked);
+  if (first) yield* remember(stream, state, request.initialVersions);
   // A new `*` is answered in full, but what the client brought along is only compared (rule 33).
-  if (asked.all) markAll(stream, state, !first);
-  for (const name of asked.answer) state.mark(name, !(first && request.initialVersions.has(name)));
+  if (asked.all) yield* markAll(stream, state, !first);
+  yield* each(asked.answer, (name) => state.mark(name, !(first && request.initialVersions.has(name))));
   lookForForeign(stream, state, asked, now);
-  if (first) markUsed(stream, state);
+  if (first) yield* markUsed(stream, state);
 }
 
 /** Takes the list of a state-of-the-world request. */
-export function askSotw(stream: Stream, state: TypeState, request: SotwRequest, first: boolean, now: number): void {
-  const { type, traits } = state;
-  const asked = applySotw(state.subscription, {
-    names: request.names.map((name) => stream.table.intern(type, name)),
-    byName: traits.byName,
+export function* askSotw(stream: Stream, state: TypeState, request: SotwRequest, first: boolean, now: number): Pieces {
+  const asked = yield* applySotw(state.subscription, {
+    names: yield* interned(stream, state, request.names),
+    byName: state.traits.byName,
   });
-  forget(state, asked);
+  yield* forget(state, asked);
   if (first && request.version !== '') {
     state.returned = true;
     stream.returned = true;
   }
-  if (asked.all) markAll(stream, state, false);
+  if (asked.all) yield* markAll(stream, state, false);
   // What came by the wildcard and is now asked for by name as well is there already.
-  for (const name of asked.answer) state.mark(name, state.expected(name) === undefined);
+  yield* each(asked.answer, (name) => state.mark(name, state.expected(name) === undefined));
   lookForForeign(stream, state, asked, now);
-  if (first) markUsed(stream, state);
+  if (first) yield* markUsed(stream, state);
+}
+
+/** The table's own strings for the names. */
+function* interned(stream: Stream, { type }: TypeState, names: readonly string[]): Pieces<string[]> {
+  const own: string[] = [];
+  yield* each(names, (name) => own.push(stream.table.intern(type, name)));
+  return own;
 }
 
 /** Everything of the type is to be looked at, and the client told even if there is nothing (rule 29). */
-function markAll(stream: Stream, state: TypeState, force: boolean): void {
+function* markAll(stream: Stream, state: TypeState, force: boolean): Pieces {
   state.owesAnswer = true;
-  for (const name of stream.namesOf(state.type)) state.mark(name, force);
+  yield* each(stream.namesOf(state.type), (name) => state.mark(name, force));
 }
 
 /** Rule 41: who asks for a secret of others gets none, and is told of. */
@@ -60,19 +69,21 @@ function lookForForeign(stream: Stream, state: TypeState, asked: Asked, now: num
 }
 
 /** Rule 33: what clusters sent on this stream use is sent in any case, once it is asked for. */
-function markUsed(stream: Stream, state: TypeState): void {
-  for (const name of stream.used.get(state.type) ?? []) if (state.wants(name)) state.mark(name, true);
+function* markUsed(stream: Stream, state: TypeState): Pieces {
+  yield* each(stream.used.get(state.type) ?? [], (name) => {
+    if (state.wants(name)) state.mark(name, true);
+  });
   stream.used.delete(state.type);
 }
 
 /** Takes in what the client holds from an earlier stream (rule 31). */
-function remember(stream: Stream, state: TypeState, versions: ReadonlyMap<string, string>): void {
+function* remember(stream: Stream, state: TypeState, versions: ReadonlyMap<string, string>): Pieces {
   if (versions.size > 0) {
     state.returned = true;
     stream.returned = true;
   }
-  for (const [text, hash] of versions) {
-    if (!state.wants(text) || text === wildcardName) continue;
+  yield* each(versions, ([text, hash]) => {
+    if (!state.wants(text) || text === wildcardName) return;
     const resource = stream.table.get(state.type, text)?.resource;
     const name = resource?.name ?? text;
     if (resource?.hash === hash) {
@@ -80,7 +91,7 @@ function remember(stream: Stream, state: TypeState, versions: ReadonlyMap<string
       stream.accepted(state.type, name, resource, stream.openedAt);
     } else state.held.set(name, { hash, needs: undefined, parts: [] });
     state.mark(name);
-  }
+  });
 }
 
 const clusterAndListener: readonly TypeUrl[] = [typeUrls.cluster, typeUrls.listener];
@@ -95,11 +106,13 @@ function repeatsWildcard(stream: Stream, request: DeltaRequest): boolean {
 }
 
 /** Drops what the client no longer wants. */
-function forget(state: TypeState, asked: Asked): void {
-  for (const name of asked.dropped) state.drop(name);
+function* forget(state: TypeState, asked: Asked): Pieces {
+  yield* each(asked.dropped, (name) => state.drop(name));
   if (!asked.wildcardEnded) return;
   state.owesAnswer = false;
   for (const names of [state.held, state.flying, state.dirty, state.waiting]) {
-    for (const name of [...names.keys()]) if (!state.wants(name)) state.drop(name);
+    yield* each(names.keys(), (name) => {
+      if (!state.wants(name)) state.drop(name);
+    });
   }
 }

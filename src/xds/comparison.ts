@@ -1,3 +1,4 @@
+import type { Pieces } from './pieces.ts';
 import type { Session } from './session.ts';
 
 /** The slow compare of what streams hold with what they should have, piece by piece. */
@@ -13,17 +14,17 @@ export interface ComparisonOptions<T> {
   readonly streams: () => Iterable<T>;
   readonly sessionOf: (stream: T) => Session;
   /** Before a stream is compared: it is given what it may see. */
-  readonly prepare: (stream: T) => void;
+  readonly prepare: (stream: T) => Pieces;
   /** It may have something to send. */
   readonly compared: (stream: T) => void;
 }
 
 export function createComparison<T>({ streams, sessionOf, prepare, compared }: ComparisonOptions<T>): Comparison {
-  let pieces: Generator<void> | undefined;
+  let pieces: Pieces | undefined;
 
-  function* all(): Generator<void> {
+  function* all(): Pieces {
     for (const stream of streams()) {
-      prepare(stream);
+      yield* prepare(stream);
       yield* sessionOf(stream).compare();
       compared(stream);
       yield;

@@ -6,7 +6,7 @@
  *   commit ─▶ log ──next: mark──▶ sessions ──next: frame──▶ caller's socket
  *
  * All changes in the log are marked before a frame is made, so that a commit reaches a stream as one change. The slow
- * compare goes on in between, whenever there is nothing better to do.
+ * compare goes on in between, whenever there is nothing better to do, and so does the taking of very large requests.
  */
 import { type AdmissionOptions, createAdmission, defaultAdmission } from './admission.ts';
 import { blameFor } from './answers.ts';
@@ -16,15 +16,17 @@ import { createComparison } from './comparison.ts';
 import { type Counts, createCounts } from './counts.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
+import { each, type Pieces } from './pieces.ts';
 import type { Progress } from './progress.ts';
+import { Requests } from './requests.ts';
 import type { Commit, TypeUrl } from './resource.ts';
 import { createRoster } from './roster.ts';
 import { Session, type StreamError } from './session.ts';
-import { decodeSotwRequest, type SotwRequest } from './sotw-wire.ts';
+import { readSotwRequest, type SotwRequest } from './sotw-wire.ts';
 import type { PeerIdentity, SessionHost, SessionOptions, Stream, Trust } from './stream.ts';
 import { createTable, type Table } from './table.ts';
 import { isKnownType } from './types.ts';
-import { type DeltaRequest, decodeDeltaRequest, type Frame, type Protocol, responseHead } from './wire.ts';
+import { type DeltaRequest, type Frame, type Protocol, readDeltaRequest, responseHead } from './wire.ts';
 
 export interface HubOptions {
   /** From 0 to below 1, for nonces. */
@@ -57,7 +59,7 @@ export interface StreamOptions {
 /** A stream as its socket sees it. */
 export interface HubStream {
   readonly id: string;
-  /** Takes the bytes of a request; what it returns ends the stream. */
+  /** Takes the bytes of a request; what it returns ends the stream, as a `refused` piece of work does later on. */
   receive(bytes: Uint8Array, now: number): StreamError | undefined;
   /** Whether the socket can take a frame; it can when the stream opens. */
   setWritable(writable: boolean): void;
@@ -67,9 +69,13 @@ export interface HubStream {
   close(now: number): void;
 }
 
-/** A piece of work done: a frame to be written, or nothing to be written but more to do. */
+/**
+ * A piece of work done: a frame to be written, a stream to be ended for what it asked, or nothing to be written but more
+ * to do.
+ */
 export type Work =
   | { readonly kind: 'frame'; readonly stream: HubStream; readonly frame: Frame }
+  | { readonly kind: 'refused'; readonly stream: HubStream; readonly error: StreamError }
   | { readonly kind: 'more' };
 
 export interface Hub {
@@ -107,8 +113,14 @@ export interface Hub {
 /** While frames are to be made, a comparison goes on once in so many calls of `next`. */
 const compareEvery = 16;
 
+/** Of very large requests, a piece is taken in every second call. */
+const takeEvery = 2;
+
 /** Marks set in one call of `next`: a few milliseconds' worth. */
-const maxMarks = 10_000;
+const maxMarks = 4_096;
+
+/** Streams whose deadlines are looked at in one call of `tick`: what was not answered may be thousands of names. */
+const maxTicked = 8;
 
 export function createHub(options: HubOptions): Hub {
   const table = createTable(options.maxLogEntries === undefined ? {} : { maxLogEntries: options.maxLogEntries });
@@ -127,6 +139,10 @@ export function createHub(options: HubOptions): Hub {
   const ready = new Set<Member>();
   /** Those that may not have all that they should have, or did not say so yet. */
   const stirred = new Set<Member>();
+  /** Those of which a request is taken in pieces, who waits longest first. Nothing is sent to them meanwhile. */
+  const taking = new Set<Member>();
+  /** What has to be marked, in this order, before a frame is made. */
+  const chores = new Set<Pieces>();
   const comparison = createComparison<Member>({
     streams: () => members.values(),
     sessionOf: ({ session }) => session,
@@ -224,15 +240,29 @@ export function createHub(options: HubOptions): Hub {
     });
   }
 
-  /** Has a name looked at on all streams that may see it. */
+  /** Has a name looked at on all streams that may see it, before anything is sent to any of them. */
   function markAll(type: TypeUrl, name: string): void {
     const audience = table.get(type, name)?.resource.audience;
-    if (audience !== undefined) mark(audience, type, name, table.log.end);
+    if (audience === undefined) return;
+    chores.add(
+      each(roster.withAudience(audience), (member) => {
+        member.session.mark(type, name);
+        queue(member);
+      }),
+    );
+    announce();
+  }
+
+  /** Does a piece of the chores; false when there are more. */
+  function doChores(): boolean {
+    const [chore] = chores;
+    if (chore?.next().done === true) chores.delete(chore);
+    return chores.size === 0;
   }
 
   function queue(member: Member): void {
     if (!member.closed) stirred.add(member);
-    if (!member.admitted || !member.writable || member.closed) return;
+    if (!member.admitted || !member.writable || member.closed || member.requests.busy) return;
     ready.add(member);
     announce();
   }
@@ -253,6 +283,7 @@ export function createHub(options: HubOptions): Hub {
     byId.delete(member.id);
     stirred.delete(member);
     ready.delete(member);
+    taking.delete(member);
     for (const { type, name } of tried) markAll(type, name);
   }
 
@@ -277,6 +308,7 @@ export function createHub(options: HubOptions): Hub {
   /** Marks changes of the log on the streams that they concern; false when the budget ran out before the log. */
   function dispatch(): boolean {
     const { log } = table;
+    if (!doChores()) return false;
     if (position < log.start) {
       position = log.end;
       lost = true;
@@ -298,8 +330,9 @@ export function createHub(options: HubOptions): Hub {
         if (after !== undefined && after !== before) budget -= mark(after, type, name, at);
         if (after !== undefined) tellWithheld(type, name);
       } else if (change?.kind === 'subject') {
-        for (const member of roster.withSubject(change.subject)) assign(member);
+        for (const member of roster.withSubject(change.subject)) chores.add(assign(member));
         for (const { type, name } of forms.trials) markAll(type, name);
+        return false;
       }
     }
     marked = table.revision;
@@ -317,11 +350,42 @@ export function createHub(options: HubOptions): Hub {
     }
   }
 
-  function assign(member: Member): void {
+  function* assign(member: Member): Pieces {
     const { node } = member.session.stream;
-    if (node === undefined) return;
-    roster.assign(member, node);
+    if (node === undefined || member.closed) return;
+    yield* roster.assign(member, node);
     queue(member);
+  }
+
+  /** Takes a request of a stream; what comes of it ends the stream. */
+  function* take(member: Member, bytes: Uint8Array, at: number): Pieces<StreamError | undefined> {
+    const { session } = member;
+    let request: DeltaRequest | SotwRequest;
+    try {
+      request = yield* session.stream.protocol === 'delta' ? readDeltaRequest(bytes) : readSotwRequest(bytes);
+    } catch (cause) {
+      const words = cause instanceof Error ? cause.message : 'malformed message';
+      return { reason: 'malformed', words: `reading a request: ${words}` };
+    }
+    const tried = mayGiveUp(request) ? triedBy(session.stream) : [];
+    const error = yield* session.take(request, at);
+    if (error !== undefined) return error;
+    for (const { type, name } of tried) if (!session.stream.state(type)?.wants(name)) markAll(type, name);
+    if (enter(member)) return undefined;
+    return { reason: 'overloaded', words: 'too many proxies wait here: try another controller' };
+  }
+
+  /** A piece of a request of the stream was taken. */
+  function taken(member: Member): void {
+    taking.delete(member);
+    if (!member.requests.busy) {
+      queue(member);
+      return;
+    }
+    taking.add(member);
+    stirred.add(member);
+    ready.delete(member);
+    announce();
   }
 
   function compareAll(): void {
@@ -329,9 +393,17 @@ export function createHub(options: HubOptions): Hub {
     announce();
   }
 
+  /** Takes a piece of the request that waits longest, unless frames have their turn. */
+  function takeNow(): Work | undefined {
+    const [member] = taking;
+    if (member === undefined || (ready.size > 0 && turn % takeEvery > 0)) return undefined;
+    const error = member.requests.step();
+    taken(member);
+    return error === undefined ? { kind: 'more' } : { kind: 'refused', stream: member, error };
+  }
+
   /** Frames come first, but cannot keep a comparison from ending. */
   function compareNow(): boolean {
-    turn += 1;
     return comparison.running && (ready.size === 0 || turn % compareEvery === 0);
   }
 
@@ -350,7 +422,7 @@ export function createHub(options: HubOptions): Hub {
       return open;
     },
     get marked() {
-      return position === table.log.end && !lost;
+      return position === table.log.end && !lost && chores.size === 0;
     },
     get markedRevision() {
       return lost ? 0 : marked;
@@ -371,29 +443,24 @@ export function createHub(options: HubOptions): Hub {
       opened += 1;
       const nonceTag = `${Math.floor(options.random() * 36 ** 4).toString(36)}.`;
       const session = new Session(host, { id: String(opened), peer, protocol, trust, identity, nonceTag, now });
+      const requests = new Requests((bytes, at) => take(member, bytes, at));
       const member: Member = {
         id: session.stream.id,
         session,
+        requests,
         admitted: false,
         writable: true,
         closed: false,
         deadline: Number.POSITIVE_INFINITY,
         joinedAt: 0,
         receive(bytes, at) {
-          if (session.takePlainAck(bytes, at)) {
+          if (!requests.busy && session.takePlainAck(bytes, at)) {
             queue(member);
             return undefined;
           }
-          const request = protocol === 'delta' ? decodeDeltaRequest(bytes) : decodeSotwRequest(bytes);
-          if (!request.ok) return { reason: 'malformed', words: `reading a request: ${request.error}` };
-          const tried = mayGiveUp(request.value) ? triedBy(session.stream) : [];
-          const error = session.handle(request.value, at);
-          if (error !== undefined) return error;
-          for (const { type, name } of tried) if (!session.stream.state(type)?.wants(name)) markAll(type, name);
-          if (!enter(member))
-            return { reason: 'overloaded', words: 'too many proxies wait here: try another controller' };
-          queue(member);
-          return undefined;
+          const error = requests.receive(bytes, at);
+          taken(member);
+          return error;
         },
         setTrust(newTrust) {
           session.setTrust(newTrust);
@@ -426,6 +493,9 @@ export function createHub(options: HubOptions): Hub {
         member.admitted = true;
         queue(member);
       }
+      turn += 1;
+      const took = takeNow();
+      if (took !== undefined) return took;
       if (compareNow()) {
         comparison.step();
         return { kind: 'more' };
@@ -454,9 +524,12 @@ export function createHub(options: HubOptions): Hub {
     tick(now) {
       if (now < soonest) return;
       soonest = Number.POSITIVE_INFINITY;
+      let ticked = 0;
       for (const member of members.values()) {
-        if (member.deadline <= now) {
-          member.session.tick(now);
+        if (member.deadline <= now && ticked < maxTicked) {
+          ticked += 1;
+          const more = member.session.tick(now);
+          if (more !== undefined) chores.add(more);
           queue(member);
           schedule(member);
         }
@@ -467,7 +540,7 @@ export function createHub(options: HubOptions): Hub {
       listener = callback;
       // What happened before anyone listened is work as well.
       notified = false;
-      if (ready.size > 0 || position < table.log.end) announce();
+      if (ready.size + taking.size + chores.size > 0 || position < table.log.end) announce();
     },
     takeProgress() {
       const taken = progress;
@@ -477,8 +550,9 @@ export function createHub(options: HubOptions): Hub {
     convictions: () => forms.convictions(),
     clear(type, name) {
       forms.clear(type, name);
+      // Nobody is to seem in step until it is looked at.
+      for (const member of roster.withAudience(table.get(type, name)?.resource.audience ?? '')) stirred.add(member);
       markAll(type, name);
-      announce();
     },
     compareAll,
   };
@@ -493,6 +567,7 @@ function mayGiveUp(request: DeltaRequest | SotwRequest): boolean {
 /** A stream in the hub. */
 interface Member extends HubStream {
   readonly session: Session;
+  readonly requests: Requests;
   /** It may be sent something. */
   admitted: boolean;
   writable: boolean;

@@ -1,6 +1,7 @@
 /** Which streams a change concerns: by audience, and by subject. */
 import { addTo, removeFrom } from './multi-map.ts';
 import type { NodeInfo } from './node-info.ts';
+import { finish, type Pieces } from './pieces.ts';
 import type { Session } from './session.ts';
 import { subjectsOf, type Table } from './table.ts';
 
@@ -14,8 +15,8 @@ export interface Roster<T extends Enrolled> {
   readonly edition: number;
   /** The node of the stream became known. */
   join(stream: T, node: NodeInfo): void;
-  /** Gives the stream the audiences that its subjects have now. */
-  assign(stream: T, node: NodeInfo): void;
+  /** Gives the stream the audiences that its subjects have now; what that changes is looked at in pieces. */
+  assign(stream: T, node: NodeInfo): Pieces;
   leave(stream: T): void;
   withAudience(audience: string): ReadonlySet<T>;
   withSubject(subject: string): ReadonlySet<T>;
@@ -28,13 +29,13 @@ export function createRoster<T extends Enrolled>(table: Table): Roster<T> {
   const bySubject = new Map<string, Set<T>>();
   let edition = 0;
 
-  function assign(stream: T, node: NodeInfo): void {
+  function* assign(stream: T, node: NodeInfo): Pieces {
     const before = stream.session.stream.audiences;
     const after = table.audiencesOf(node);
     for (const audience of before) if (!after.has(audience)) removeFrom(byAudience, audience, stream);
     for (const audience of after) if (!before.has(audience)) addTo(byAudience, audience, stream);
     edition += 1;
-    stream.session.setAudiences(after);
+    yield* stream.session.setAudiences(after);
   }
 
   return {
@@ -43,7 +44,8 @@ export function createRoster<T extends Enrolled>(table: Table): Roster<T> {
     },
     join(stream, node) {
       for (const subject of subjectsOf(node)) addTo(bySubject, subject, stream);
-      assign(stream, node);
+      // It has not asked for anything, so there is nothing to be looked at.
+      finish(assign(stream, node));
     },
     assign,
     leave(stream) {

@@ -12,6 +12,7 @@ import { takeAnswer } from './answers.ts';
 import { askDelta, askSotw } from './asks.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
+import { each, type Pieces } from './pieces.ts';
 import { isPlainAck } from './plain-ack.ts';
 import { type TypeUrl, typeUrls } from './resource.ts';
 import { abandon, respond } from './responder.ts';
@@ -34,8 +35,6 @@ const fillMs = 5_000;
 const maxPushesAgain = 2;
 /** Names that a stream may ask for: ten times what a large Envoy does. All are kept, those that do not exist, too. */
 const maxNames = 1_000_000;
-/** Names that one step of a comparison marks: a millisecond's worth. */
-const marksPerStep = 4_096;
 const never = Number.POSITIVE_INFINITY;
 
 export class Session {
@@ -63,8 +62,8 @@ export class Session {
 
   // Requests
 
-  /** Takes a request; what it returns ends the stream. */
-  handle(request: DeltaRequest | SotwRequest, now: number): StreamError | undefined {
+  /** Takes a request, in pieces; what comes of it ends the stream. Until it is done, nothing is to be sent. */
+  *take(request: DeltaRequest | SotwRequest, now: number): Pieces<StreamError | undefined> {
     const { stream } = this;
     if (stream.node === undefined) {
       if (request.node === undefined || request.node.id === '') {
@@ -86,8 +85,8 @@ export class Session {
     // Rule 4: in the first request of a type a nonce is one of an earlier stream.
     if (known !== undefined && request.nonce !== '') takeAnswer(stream, state, request, now);
     const first = known === undefined;
-    if ('names' in request) askSotw(stream, state, request, first, now);
-    else askDelta(stream, state, request, first, now);
+    if ('names' in request) yield* askSotw(stream, state, request, first, now);
+    else yield* askDelta(stream, state, request, first, now);
     if (first) this.#watchClusterRequest(state, now);
     stream.wake();
     return undefined;
@@ -137,36 +136,32 @@ export class Session {
     }
   }
 
-  /** The node's audiences changed: what came or went with them is looked at. */
-  setAudiences(audiences: ReadonlySet<string>): void {
+  /** The node's audiences are others at once; what came or went with them is looked at, in pieces. */
+  *setAudiences(audiences: ReadonlySet<string>): Pieces {
     const { stream } = this;
     const before = stream.audiences;
     stream.audiences = audiences;
     for (const audience of [...before, ...audiences]) {
       if (before.has(audience) && audiences.has(audience)) continue;
       for (const type of stream.table.typesOf(audience)) {
-        for (const name of stream.table.namesOf(type, audience)) this.mark(type, name);
+        // What it has not asked for is looked at when it does.
+        const asked = type === typeUrls.cluster ? typeUrls.endpoint : type;
+        if (stream.state(type) === undefined && stream.state(asked) === undefined) continue;
+        yield* each(stream.table.namesOf(type, audience), (name) => this.mark(type, name));
       }
     }
   }
 
   /**
    * Looks at everything: the slow compare, which needs no log. What has no answer long after its time is taken for
-   * lost. To be resumed until it is done; each step marks a few thousand names.
+   * lost.
    */
-  *compare(): Generator<void> {
+  *compare(): Pieces {
     const { stream } = this;
-    let marks = 0;
     for (const state of stream.states) {
       for (const response of [...state.unanswered]) if (response.overdue) abandon(stream, state, response, true);
       const names = state.subscription.wildcard ? stream.namesOf(state.type) : state.subscription.names;
-      for (const some of [names, state.held.keys()]) {
-        for (const name of some) {
-          state.mark(name);
-          marks += 1;
-          if (marks % marksPerStep === 0) yield;
-        }
-      }
+      for (const some of [names, state.held.keys()]) yield* each(some, (name) => state.mark(name));
     }
     stream.wake();
   }
@@ -272,22 +267,26 @@ export class Session {
     return soonest === never ? undefined : soonest;
   }
 
-  tick(now: number): void {
+  /** What was due at the time is done; where that is a great deal, it is left to be done in pieces. */
+  tick(now: number): Pieces | undefined {
     const { stream } = this;
-    if (now >= this.#clusterRequestBy) {
-      this.#clusterRequestBy = never;
-      for (const type of [typeUrls.endpoint, typeUrls.secret]) {
-        const state = stream.state(type);
-        // What it does not hold has been answered already.
-        for (const name of state?.held.keys() ?? []) state?.mark(name, true);
-      }
-    }
+    const isCutOff = now >= this.#clusterRequestBy;
+    if (isCutOff) this.#clusterRequestBy = never;
     if (now >= this.#fillAt) {
       this.#fillAt = never;
       this.#fillDue = true;
     }
     while (stream.lingering[0] !== undefined && stream.lingering[0].until <= now) stream.lingering.shift();
     for (const state of stream.astir) this.#tickType(state, now);
+    return isCutOff ? this.#sendAgain() : undefined;
+  }
+
+  /** Rule 33. What the client does not hold has been answered already. */
+  *#sendAgain(): Pieces {
+    for (const type of [typeUrls.endpoint, typeUrls.secret]) {
+      const state = this.stream.state(type);
+      if (state !== undefined) yield* each(state.held.keys(), (name) => state.mark(name, true));
+    }
   }
 
   #tickType(state: TypeState, now: number): void {

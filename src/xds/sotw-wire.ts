@@ -3,6 +3,7 @@ import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { InvariantError } from '../lib/errors.ts';
 import type { Result } from '../lib/result.ts';
 import { type NodeInfo, readNode } from './node-info.ts';
+import { bytesPerPiece, finish, type Pieces } from './pieces.ts';
 import { type DeltaRequest, guarded, readAny, readOneString, readStatus, type WireAny } from './wire.ts';
 
 /** What the server reads of a `DiscoveryRequest`. */
@@ -27,27 +28,35 @@ export type SotwRequestInit = Partial<Omit<SotwRequest, 'node' | 'typeUrl'>> & {
 
 /** Reads a request. Anything that is not a well-formed message is an error text, never a throw. */
 export function decodeSotwRequest(bytes: Uint8Array): Result<SotwRequest, string> {
-  return guarded(() => {
-    const reader = new BinaryReader(bytes);
-    const names: string[] = [];
-    let node: NodeInfo | undefined;
-    let error: SotwRequest['error'];
-    let version = '';
-    let typeUrl = '';
-    let nonce = '';
-    while (reader.pos < reader.len) {
-      const [field, wire] = reader.tag();
-      if (wire !== WireType.LengthDelimited) reader.skip(wire, field);
-      else if (field === 1) version = reader.string(true);
-      else if (field === 2) node = readNode(reader.bytes());
-      else if (field === 3) names.push(reader.string(true));
-      else if (field === 4) typeUrl = reader.string(true);
-      else if (field === 5) nonce = reader.string(true);
-      else if (field === 6) error = readStatus(reader.bytes());
-      else reader.skip(wire, field);
+  return guarded(() => finish(readSotwRequest(bytes)));
+}
+
+/** Reads a request in pieces; throws on what is not a well-formed message. */
+export function* readSotwRequest(bytes: Uint8Array): Pieces<SotwRequest> {
+  const reader = new BinaryReader(bytes);
+  const names: string[] = [];
+  let node: NodeInfo | undefined;
+  let error: SotwRequest['error'];
+  let version = '';
+  let typeUrl = '';
+  let nonce = '';
+  let pauseAt = bytesPerPiece;
+  while (reader.pos < reader.len) {
+    if (reader.pos >= pauseAt) {
+      yield;
+      pauseAt = reader.pos + bytesPerPiece;
     }
-    return { node, typeUrl, names, version, nonce, error };
-  });
+    const [field, wire] = reader.tag();
+    if (wire !== WireType.LengthDelimited) reader.skip(wire, field);
+    else if (field === 1) version = reader.string(true);
+    else if (field === 2) node = readNode(reader.bytes());
+    else if (field === 3) names.push(reader.string(true));
+    else if (field === 4) typeUrl = reader.string(true);
+    else if (field === 5) nonce = reader.string(true);
+    else if (field === 6) error = readStatus(reader.bytes());
+    else reader.skip(wire, field);
+  }
+  return { node, typeUrl, names, version, nonce, error };
 }
 
 /** Writes a request, as a client of the server does. */

@@ -3,6 +3,8 @@
  * the tests of this room.
  */
 
+import { each, type Pieces } from './pieces.ts';
+
 export interface Subscription {
   /** Whether all resources of the type are wanted. */
   wildcard: boolean;
@@ -43,7 +45,7 @@ export interface DeltaLists {
 }
 
 /** Applies the lists of a delta request: subscribe first, then unsubscribe (rule 24). Changes `subscription`. */
-export function applyDelta(subscription: Subscription, lists: DeltaLists): Asked {
+export function* applyDelta(subscription: Subscription, lists: DeltaLists): Pieces<Asked> {
   const { names } = subscription;
   const wasWildcard = subscription.wildcard;
   let all = false;
@@ -52,14 +54,14 @@ export function applyDelta(subscription: Subscription, lists: DeltaLists): Asked
     all = true;
   }
   const subscribed = lists.stayWildcard === true ? [] : lists.subscribe;
-  for (const name of subscribed) {
+  yield* each(subscribed, (name) => {
     if (name === wildcardName) {
       all ||= !subscription.wildcard || subscription.legacyWildcardPossible;
       subscription.wildcard = true;
     } else names.add(name);
     // Rule 18: the first name ends the legacy reading, but a wildcard held until then stays.
     subscription.legacyWildcardPossible = false;
-  }
+  });
   const dropped: string[] = [];
   const refreshed: string[] = [];
   let wildcardEnded = false;
@@ -70,13 +72,17 @@ export function applyDelta(subscription: Subscription, lists: DeltaLists): Asked
     subscription.legacyWildcardPossible = false;
     all = false;
   }
-  for (const name of lists.unsubscribe) {
-    if (name === wildcardName || !names.delete(name)) continue;
+  yield* each(lists.unsubscribe, (name) => {
+    if (name === wildcardName || !names.delete(name)) return;
     if (subscription.wildcard) refreshed.push(name);
     else dropped.push(name);
-  }
-  const answer = subscribed.filter((name) => name !== wildcardName && names.has(name));
-  return { answer: [...answer, ...refreshed], all, dropped, wildcardEnded };
+  });
+  const answer: string[] = [];
+  yield* each(subscribed, (name) => {
+    if (name !== wildcardName && names.has(name)) answer.push(name);
+  });
+  for (const name of refreshed) answer.push(name);
+  return { answer, all, dropped, wildcardEnded };
 }
 
 export interface SotwList {
@@ -87,24 +93,25 @@ export interface SotwList {
 }
 
 /** Applies the list of a state-of-the-world request, which says all that the client wants. Changes `subscription`. */
-export function applySotw(subscription: Subscription, { names: list, byName }: SotwList): Asked {
+export function* applySotw(subscription: Subscription, { names: list, byName }: SotwList): Pieces<Asked> {
   const { names } = subscription;
   const wasWildcard = subscription.wildcard;
   if (list.length > 0) subscription.legacyWildcardPossible = false;
-  const wanted = new Set(list);
+  const wanted = new Set<string>();
+  yield* each(list, (name) => wanted.add(name));
   subscription.wildcard = wanted.delete(wildcardName) || (subscription.legacyWildcardPossible && !byName);
   const dropped: string[] = [];
-  for (const name of names) {
-    if (wanted.has(name)) continue;
+  yield* each(names, (name) => {
+    if (wanted.has(name)) return;
     names.delete(name);
     if (!subscription.wildcard) dropped.push(name);
-  }
+  });
   const answer: string[] = [];
-  for (const name of wanted) {
-    if (names.has(name)) continue;
+  yield* each(wanted, (name) => {
+    if (names.has(name)) return;
     names.add(name);
     answer.push(name);
-  }
+  });
   return {
     answer,
     all: subscription.wildcard && !wasWildcard,

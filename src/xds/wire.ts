@@ -10,6 +10,7 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { err, ok, type Result } from '../lib/result.ts';
 import { type NodeInfo, readNode } from './node-info.ts';
+import { bytesPerPiece, finish, type Pieces } from './pieces.ts';
 
 /** Which of the two aggregated protocols a stream speaks: delta, or state-of-the-world. */
 export type Protocol = 'delta' | 'sotw';
@@ -37,10 +38,11 @@ export type DeltaRequestInit = Partial<Omit<DeltaRequest, 'node' | 'typeUrl'>> &
 
 /** Reads a request. Anything that is not a well-formed message is an error text, never a throw. */
 export function decodeDeltaRequest(bytes: Uint8Array): Result<DeltaRequest, string> {
-  return guarded(() => readRequest(bytes));
+  return guarded(() => finish(readDeltaRequest(bytes)));
 }
 
-function readRequest(bytes: Uint8Array): DeltaRequest {
+/** Reads a request in pieces; throws on what is not a well-formed message. */
+export function* readDeltaRequest(bytes: Uint8Array): Pieces<DeltaRequest> {
   const reader = new BinaryReader(bytes);
   const subscribe: string[] = [];
   const unsubscribe: string[] = [];
@@ -49,7 +51,12 @@ function readRequest(bytes: Uint8Array): DeltaRequest {
   let error: DeltaRequest['error'];
   let typeUrl = '';
   let nonce = '';
+  let pauseAt = bytesPerPiece;
   while (reader.pos < reader.len) {
+    if (reader.pos >= pauseAt) {
+      yield;
+      pauseAt = reader.pos + bytesPerPiece;
+    }
     const [field, wire] = reader.tag();
     if (wire !== WireType.LengthDelimited) {
       reader.skip(wire, field);

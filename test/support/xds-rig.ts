@@ -245,6 +245,10 @@ export class Rig {
       if (work === undefined) break;
       if (work.kind === 'more') continue;
       const client = this.#clients.get(work.stream);
+      if (work.kind === 'refused') {
+        if (client !== undefined) client.error = work.error;
+        continue;
+      }
       if (client?.deaf === true) continue;
       const bytes = joinFrame(work.frame);
       if (client instanceof SotwClient) client.received.push(read(decodeSotwResponse(bytes)));

@@ -14,6 +14,8 @@ export interface Connection {
   readonly certificate: X509Certificate | undefined;
   /** Writes a frame. The hub is told when the socket is full, and when it can take more. */
   write(frame: Frame): void;
+  /** Ends the call for what the client asked. */
+  refuse(error: StreamError): void;
   /** Ends the call. `UNAVAILABLE` means "come back", here or elsewhere. */
   end(code: Status, words: string): void;
   readonly closed: boolean;
@@ -67,6 +69,10 @@ export function createConnection({ hub, call, open, log, clock, reading, onClose
       stream.setWritable(false);
       reading.full(connection);
     },
+    refuse({ reason, words }) {
+      log.warn({ event: 'stream_refused', peer, streamId: stream.id, reason, words });
+      connection.end(codes[reason], words);
+    },
     end(code, words) {
       if (ended) return;
       ended = true;
@@ -79,9 +85,7 @@ export function createConnection({ hub, call, open, log, clock, reading, onClose
     message(bytes) {
       if (ended) return;
       const error = stream.receive(bytes, clock());
-      if (error === undefined) return;
-      log.warn({ event: 'stream_refused', peer, streamId: stream.id, reason: error.reason, words: error.words });
-      connection.end(codes[error.reason], error.words);
+      if (error !== undefined) connection.refuse(error);
     },
     // The client has said all it will say: so have we.
     ended: () => connection.end(status.OK, ''),

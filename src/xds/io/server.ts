@@ -115,6 +115,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       const done = hub.next(clock());
       if (done === undefined) break;
       if (done.kind === 'frame') connections.get(done.stream)?.write(done.frame);
+      else if (done.kind === 'refused') connections.get(done.stream)?.refuse(done.error);
       if (performance.now() >= end) {
         turn = setImmediate(work);
         break;

@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { applyDelta, createSubscription } from '../../../src/xds/subscription.ts';
+import { finish } from '../../../src/xds/pieces.ts';
+import { applyDelta, createSubscription, type DeltaLists, type Subscription } from '../../../src/xds/subscription.ts';
 
 type Step = { sub?: string[]; unsub?: string[]; stayWildcard?: boolean };
+
+const apply = (subscription: Subscription, lists: DeltaLists) => finish(applyDelta(subscription, lists));
 
 /** Runs the lists of one stream; the result is `* names | legacy possible`, and what the last one asked for. */
 function run(steps: Step[]) {
   const subscription = createSubscription();
-  let asked = applyDelta(subscription, { subscribe: [], unsubscribe: ['x'], first: false });
+  let asked = apply(subscription, { subscribe: [], unsubscribe: ['x'], first: false });
   steps.forEach(({ sub = [], unsub = [], stayWildcard = false }, at) => {
-    asked = applyDelta(subscription, { subscribe: sub, unsubscribe: unsub, first: at === 0, stayWildcard });
+    asked = apply(subscription, { subscribe: sub, unsubscribe: unsub, first: at === 0, stayWildcard });
   });
   return {
     wants: [...(subscription.wildcard ? ['*'] : []), ...subscription.names].join(' '),
