@@ -303,6 +303,7 @@ const proxySchemas = {
       }),
     ),
   }),
+  Comparison: object({ proxies: { ...number, description: 'Streams of proxies that are being compared.' } }),
   Explanation: object({
     service: text,
     generation: number,

@@ -148,6 +148,11 @@ export interface Proxies {
     node: string,
     options: { readonly type: string | undefined; readonly content: boolean },
   ): readonly ProxyResource[] | undefined;
+  /**
+   * Begins to compare what proxies have with what they should have, and to send again what was lost: one proxy, or all
+   * of this controller. How many that are.
+   */
+  compare(node: string | undefined): number;
 }
 
 /** What became of one commit, as far as this controller saw it. Times are RFC 3339. */

@@ -43,6 +43,39 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
       },
     },
   });
+  const comparing = { 202: { description: 'It has begun.', schema: { $ref: '#/components/schemas/Comparison' } } };
+  addPath(app, '/v1/proxies/:node/compare', {
+    POST: {
+      description: {
+        operationId: 'compareProxy',
+        tag: 'proxies',
+        summary: 'Compare what a proxy acknowledged with what it should have, and send again what was lost',
+        answers: comparing,
+      },
+      async handler(request, reply) {
+        readQuery(request.query, {});
+        const { node } = request.params as { readonly node: string };
+        const compared = proxies.compare(node);
+        if (compared === 0) throw new FairwayError('NotFound', `comparing proxy ${node}: it is not connected here`);
+        return reply.code(202).send({ proxies: compared });
+      },
+    },
+  });
+  addPath(app, '/v1/compare', {
+    POST: {
+      description: {
+        operationId: 'compareProxies',
+        tag: 'proxies',
+        summary:
+          'Compare what each connected proxy acknowledged with what it should have, and send again what was lost',
+        answers: comparing,
+      },
+      async handler(request, reply) {
+        readQuery(request.query, {});
+        return reply.code(202).send({ proxies: proxies.compare(undefined) });
+      },
+    },
+  });
   const configQuery = {
     type: text(
       'Only resources of this type: Cluster, ClusterLoadAssignment, Listener, RouteConfiguration, Secret, TypedExtensionConfig.',

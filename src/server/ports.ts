@@ -86,6 +86,12 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
         const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
         return stream === undefined ? undefined : configOf(hub, stream, options);
       },
+      compare(node) {
+        const streams = deliveries
+          .streams()
+          .filter((candidate) => node === undefined || nodeName(candidate.node.id) === node);
+        return streams.filter(({ streamId }) => hub.compare(streamId)).length;
+      },
     },
     explain: {
       virtualService(key) {

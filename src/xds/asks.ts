@@ -12,7 +12,13 @@ import type { TypeState } from './type-state.ts';
 import type { DeltaRequest } from './wire.ts';
 
 /** Takes the lists of a delta request; `first`: of the first request of its type on the stream. */
-export function* askDelta(stream: Stream, state: TypeState, request: DeltaRequest, first: boolean, now: number): Pieces {
+export function* askDelta(
+  stream: Stream,
+  state: TypeState,
+  request: DeltaRequest,
+  first: boolean,
+  now: number,
+): Pieces {
   const asked = yield* applyDelta(state.subscription, {
     subscribe: yield* interned(stream, state, request.subscribe),
     unsubscribe: request.unsubscribe,

@@ -108,6 +108,8 @@ export interface Hub {
   clear(type: TypeUrl, name: string): void;
   /** Compares all that the streams hold with the table, piece by piece, and repairs what was lost. */
   compareAll(): void;
+  /** The same for one stream; false when there is none with this id. */
+  compare(streamId: string): boolean;
 }
 
 /** While frames are to be made, a comparison goes on once in so many calls of `next`. */
@@ -144,7 +146,6 @@ export function createHub(options: HubOptions): Hub {
   /** What has to be marked, in this order, before a frame is made. */
   const chores = new Set<Pieces>();
   const comparison = createComparison<Member>({
-    streams: () => members.values(),
     sessionOf: ({ session }) => session,
     prepare: assign,
     compared: queue,
@@ -284,6 +285,7 @@ export function createHub(options: HubOptions): Hub {
     stirred.delete(member);
     ready.delete(member);
     taking.delete(member);
+    comparison.leave(member);
     for (const { type, name } of tried) markAll(type, name);
   }
 
@@ -388,10 +390,12 @@ export function createHub(options: HubOptions): Hub {
     announce();
   }
 
-  function compareAll(): void {
-    comparison.begin();
+  function compare(some: Iterable<Member>): void {
+    comparison.begin(some);
     announce();
   }
+
+  const compareAll = (): void => compare(members.values());
 
   /** Takes a piece of the request that waits longest, unless frames have their turn. */
   function takeNow(): Work | undefined {
@@ -555,6 +559,11 @@ export function createHub(options: HubOptions): Hub {
       markAll(type, name);
     },
     compareAll,
+    compare(streamId) {
+      const member = byId.get(streamId);
+      if (member !== undefined) compare([member]);
+      return member !== undefined;
+    },
   };
   return hub;
 }

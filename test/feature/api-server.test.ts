@@ -53,9 +53,11 @@ describe('/openapi.json', () => {
         '/v1/join-tokens',
         '/v1/join-tokens/{id}',
         '/v1/renew',
+        '/v1/compare',
         '/v1/proxies',
         '/v1/commits/{revision}',
         '/v1/proxies/{node}',
+        '/v1/proxies/{node}/compare',
         '/v1/proxies/{node}/config',
         '/v1/scopes/{scope}/virtual-services/{name}/explain',
         ...kindNames.flatMap((kind) => {
@@ -128,17 +130,29 @@ describe('health', () => {
 });
 
 describe('/v1/proxies', () => {
-  it('shows who is connected', async () => {
-    const proxy = (node: string, fleet: string) => ({
-      node,
-      nodeId: node,
-      fleet,
-      version: '1.40.0',
-      connectedSince: '2030-01-01T00:00:00.000Z',
-      replica: 'a',
-      state: 'Synced' as const,
-      types: [],
+  const proxy = (node: string, fleet: string) => ({
+    node,
+    nodeId: node,
+    fleet,
+    version: '1.40.0',
+    connectedSince: '2030-01-01T00:00:00.000Z',
+    replica: 'a',
+    state: 'Synced' as const,
+    types: [],
+  });
+
+  it('begins a comparison of all proxies, or of one', async () => {
+    api.proxies.push(proxy('edge-1', 'edge'), proxy('edge-2', 'edge'));
+    expect(await api.call('POST', '/v1/compare')).toMatchObject({ status: 202, body: { proxies: 2 } });
+    expect(await api.call('POST', '/v1/proxies/edge-1/compare')).toMatchObject({ status: 202, body: { proxies: 1 } });
+    expect((await api.call('POST', '/v1/proxies/edge-9/compare')).body).toMatchObject({
+      status: 404,
+      code: 'NotFound',
     });
+    expect((await api.call('POST', '/v1/compare?node=edge-1')).body).toMatchObject({ status: 400, parameter: 'node' });
+  });
+
+  it('shows who is connected', async () => {
     api.proxies.push(proxy('edge-2', 'edge'), proxy('edge-1', 'edge'), proxy('core-1', 'core'));
     const all = await api.call('GET', '/v1/proxies');
     expect(all.body.items.map(({ node }: { node: string }) => node)).toEqual(['core-1', 'edge-1', 'edge-2']);

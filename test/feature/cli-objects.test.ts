@@ -357,6 +357,8 @@ describe('status and proxies', () => {
     expect(out).toMatch(/^ {2}virtual-service default\/shop: ReferenceMissing /m);
     expect((await run('proxies')).err).toContain('No proxy is connected');
     expect((await run('proxies nobody')).code).toBe(1);
+    expect((await run('proxies --compare')).out).toContain('0 proxies are being compared');
+    expect((await run('proxies nobody --compare')).err).toContain('it is not connected here');
   });
 });
 

@@ -311,3 +311,22 @@ describe('after a restart', () => {
     for (const toy of toys) expect(named(toy)).toEqual(['endpoint +default/web']);
   });
 });
+
+test('what was lost on its way to a proxy is sent again by a comparison', { timeout: 60_000 }, async () => {
+  const fairway = await fairwayWith();
+  await fairway.put(edge, pool('web'), shop);
+  const lb = await proxy(fairway, 'lb-1');
+  await until('the proxy to have its endpoints', () => lb.version(typeUrls.endpoint, 'default/web') !== undefined);
+  await fairway.waitFor('BackendPool', 'web', 'Programmed', 'True');
+  const before = lb.version(typeUrls.endpoint, 'default/web');
+  lb.lose(typeUrls.endpoint);
+  await fairway.put(pool('web', { members: [{ address: '10.0.0.2', port: 80 }] }));
+  const stateOf = async () => (await fairway.call('GET', '/v1/proxies/lb-1')).body.state;
+  // An answer has 15 s: until then it may only be late.
+  await until('the answer to be overdue', async () => (await stateOf()) === 'Stalled', { limitMs: 30_000 });
+  expect(lb.version(typeUrls.endpoint, 'default/web')).toBe(before);
+  expect(await fairway.call('POST', '/v1/proxies/lb-1/compare')).toMatchObject({ status: 202, body: { proxies: 1 } });
+  await fairway.waitFor('BackendPool', 'web', 'Programmed', 'True');
+  expect(lb.version(typeUrls.endpoint, 'default/web')).not.toBe(before);
+  expect((await fairway.call('POST', '/v1/proxies/nobody/compare')).status).toBe(404);
+});

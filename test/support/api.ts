@@ -86,6 +86,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
         list: () => proxies,
         get: (node) => proxies.find((proxy) => proxy.node === node),
         config: (node) => (proxies.some((proxy) => proxy.node === node) ? [] : undefined),
+        compare: (name) => proxies.filter(({ node }) => name === undefined || node === name).length,
       },
       explain: {
         virtualService: (key) => (view.get(key) === undefined ? undefined : { service: key }),

@@ -1,6 +1,7 @@
 import { createLogger } from '../../src/telemetry/log.ts';
 import { usesOf } from '../../src/translate/lint.ts';
 import {
+  type ClientStep,
   createDeltaClient,
   encodeNode,
   encodeResource,
@@ -9,6 +10,7 @@ import {
   type WireResource,
 } from '../../src/xds/index.ts';
 import { connectDelta, type DeltaConnection } from '../../src/xds/io/index.ts';
+import { decodeDeltaResponse } from '../../src/xds/wire.ts';
 import { short } from './xds-rig.ts';
 
 /** A response that came in, in short: `endpoint +default/p`, names sorted, `-` for what was removed. */
@@ -26,6 +28,8 @@ export interface ToyProxy {
   names(type: string): string[];
   /** Refuses, from now on, the resources for which `words` gives some. */
   refuse(words: (resource: WireResource) => string | undefined): void;
+  /** The next response of the type is lost on its way. */
+  lose(type: string): void;
   /** Stops answering: what comes is neither taken nor acknowledged. */
   close(): void;
 }
@@ -41,6 +45,7 @@ export async function startToyProxy({ xdsPort, node, fleet }: ToyOptions): Promi
   const frames: Frame[] = [];
   let refusal: (resource: WireResource) => string | undefined = () => undefined;
   let connection: DeltaConnection | undefined;
+  let losing: string | undefined;
 
   /** Asks for what a resource names. Clusters come unasked. */
   function follow({ typeUrl, name, version, value }: WireResource): void {
@@ -62,8 +67,14 @@ export async function startToyProxy({ xdsPort, node, fleet }: ToyOptions): Promi
     },
   });
   for (const type of [typeUrls.cluster, typeUrls.listener]) client.subscribe(type, ['*']);
+  const receive = (bytes: Uint8Array): ClientStep => {
+    const decoded = decodeDeltaResponse(bytes);
+    if (!decoded.ok || decoded.value.typeUrl !== losing) return client.receive(bytes);
+    losing = undefined;
+    return { requests: [], typeUrl: decoded.value.typeUrl, changed: [], removed: [], refused: undefined };
+  };
   connection = await connectDelta({
-    client,
+    client: { ...client, receive },
     address: `127.0.0.1:${xdsPort}`,
     log: createLogger({ level: 'silent' }),
     random: Math.random,
@@ -80,6 +91,9 @@ export async function startToyProxy({ xdsPort, node, fleet }: ToyOptions): Promi
     names: (type) => [...client.resources(type).keys()].sort(),
     refuse(words) {
       refusal = words;
+    },
+    lose(type) {
+      losing = type;
     },
     close: () => connection?.close(),
   };

@@ -9,6 +9,7 @@ import { shortType, type WireProxy, type WireProxyType } from '../wire.ts';
 
 interface Options {
   readonly output: 'table' | 'wide' | 'yaml' | 'json';
+  readonly compare?: boolean;
 }
 
 export function define(command: Command, session: Session): void {
@@ -19,8 +20,20 @@ export function define(command: Command, session: Session): void {
         .choices(['table', 'wide', 'yaml', 'json'])
         .default('table'),
     )
-    .action((node: string | undefined, options: Options) => proxies(session, node, options));
-  examples(command, ['fairway proxies', 'fairway proxies edge-1']);
+    .option('--compare', 'compare what they acknowledged with what they should have; what was lost is sent again')
+    .action((node: string | undefined, options: Options) =>
+      options.compare === true ? compare(session, node) : proxies(session, node, options),
+    );
+  examples(command, ['fairway proxies', 'fairway proxies edge-1', 'fairway proxies edge-1 --compare']);
+}
+
+async function compare(session: Session, node: string | undefined): Promise<void> {
+  const client = await session.client();
+  const path = node === undefined ? '/v1/compare' : `/v1/proxies/${encodeURIComponent(node)}/compare`;
+  const { proxies } = (await client.request('POST', path)) as { readonly proxies: number };
+  const compared =
+    node === undefined ? `${proxies} ${proxies === 1 ? 'proxy is' : 'proxies are'}` : `${printable(node)} is`;
+  session.io.out.write(`${compared} being compared; what was lost is sent again. See: fairway proxies\n`);
 }
 
 async function proxies(session: Session, node: string | undefined, options: Options): Promise<void> {

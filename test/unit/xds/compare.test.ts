@@ -33,6 +33,25 @@ describe('the slow compare', () => {
     expect(client.settle()).toEqual(['listener: a=2 b=1']);
   });
 
+  it('is of one stream, or of others that it was asked for meanwhile', () => {
+    const rig = new Rig({ answerMs: 15_000 });
+    rig.commit([resource(route, 'a')]);
+    const clients = ['n1', 'n2', 'n3'].map((id) =>
+      rig.join({ typeUrl: route, subscribe: ['a'] }, { id, cluster: 'edge' }),
+    );
+    for (const client of clients) {
+      client.settle();
+      client.deaf = true;
+    }
+    rig.commit([resource(route, 'a', '2')]);
+    rig.pass(16_000);
+    for (const client of clients) client.deaf = false;
+    const [one, two] = rig.hub.fleet.streams();
+    expect([one, two].map((stream) => rig.hub.compare(stream?.streamId ?? ''))).toEqual([true, true]);
+    expect(rig.hub.compare('nobody')).toBe(false);
+    expect(clients.map((client) => client.texts())).toEqual([['route: a=2'], ['route: a=2'], []]);
+  });
+
   it('sends nothing to whom nothing was lost, and does not take a slow answer for a lost message', () => {
     const rig = new Rig({ answerMs: 15_000 });
     rig.commit([resource(cluster, 'a'), resource(route, 'r')]);
