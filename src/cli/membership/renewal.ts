@@ -24,11 +24,13 @@ const retry = { baseMs: 1_000, maxMs: 5 * 60_000 } as const;
 /** setTimeout fires at once for longer delays. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** When to renew: at two thirds of the life, or a little before. */
-export function renewalTime({ issuedAt, notAfter }: Pick<Identity, 'issuedAt' | 'notAfter'>, random: number): number {
-  const from = Date.parse(issuedAt);
-  const lifeMs = Date.parse(notAfter) - from;
-  return from + lifeMs * (2 / 3 - spread * random);
+/** How long after it was made a certificate is renewed: two thirds of its life, or a little less. */
+export function renewalAgeMs(present: Pick<Identity, 'issuedAt' | 'notAfter'>, random: number): number {
+  return lifeMs(present) * (2 / 3 - spread * random);
+}
+
+function lifeMs({ issuedAt, notAfter }: Pick<Identity, 'issuedAt' | 'notAfter'>): number {
+  return Date.parse(notAfter) - Date.parse(issuedAt);
 }
 
 /** A third of the life is left to try again in; attempts never get so rare that fewer than ten fit into it. */
@@ -37,11 +39,11 @@ export function retryPauseMs(
   attempt: number,
   random: number,
 ): number {
-  const lifeMs = Date.parse(present.notAfter) - Date.parse(present.issuedAt);
+  const life = lifeMs(present);
   return backoffMs(attempt, {
     ...retry,
-    baseMs: Math.min(retry.baseMs, lifeMs / 60),
-    maxMs: Math.min(retry.maxMs, lifeMs / 30),
+    baseMs: Math.min(retry.baseMs, life / 60),
+    maxMs: Math.min(retry.maxMs, life / 30),
     random,
   });
 }
@@ -71,7 +73,8 @@ export function startRenewal({ identity, renew, note, now, random }: RenewalOpti
     try {
       present = await renew(present);
       attempt = 0;
-      at(renewalTime(present, random()));
+      // From now on and not from what the server's clock said: with another one we would ask again at once, for ever.
+      at(now() + renewalAgeMs(present, random()));
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
       if (error instanceof MembershipRefused) {
@@ -85,7 +88,7 @@ export function startRenewal({ identity, renew, note, now, random }: RenewalOpti
     }
   }
 
-  at(renewalTime(present, random()));
+  at(Date.parse(present.issuedAt) + renewalAgeMs(present, random()));
   return {
     async close() {
       closed = true;

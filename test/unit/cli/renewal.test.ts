@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CliError, exitCodes } from '../../../src/cli/failure.ts';
 import type { Identity } from '../../../src/cli/membership/identity.ts';
 import { MembershipRefused } from '../../../src/cli/membership/registrar.ts';
-import { renewalTime, retryPauseMs, startRenewal } from '../../../src/cli/membership/renewal.ts';
+import { renewalAgeMs, retryPauseMs, startRenewal } from '../../../src/cli/membership/renewal.ts';
 import { until } from '../../support/until.ts';
 
 const issuedAt = '2026-01-01T00:00:00.000Z';
@@ -11,8 +11,8 @@ const hour = 3_600_000;
 
 describe('the time of a renewal', () => {
   it('is at two thirds of the life, or a little before', () => {
-    expect(renewalTime(day, 0) - Date.parse(issuedAt)).toBe(16 * hour);
-    const early = renewalTime(day, 0.999) - Date.parse(issuedAt);
+    expect(renewalAgeMs(day, 0)).toBe(16 * hour);
+    const early = renewalAgeMs(day, 0.999);
     expect(early).toBeGreaterThan(14.5 * hour);
     expect(early).toBeLessThan(16 * hour);
   });
@@ -55,6 +55,28 @@ describe('an identity', () => {
     await until('three of them', () => seen.length >= 3);
     await renewal.close();
     expect(seen.slice(0, 3)).toEqual(['c', 'c+', 'c++']);
+  });
+
+  it('is not asked for all the time by a clock that goes wrong', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    let renewals = 0;
+    const behind = { ...identity(hour), issuedAt: new Date(0).toISOString(), notAfter: new Date(hour).toISOString() };
+    const renewal = startRenewal({
+      identity: behind,
+      renew: async () => {
+        renewals += 1;
+        return behind;
+      },
+      note: () => undefined,
+      now: () => Date.now(),
+      random: () => 0.5,
+    });
+    await vi.advanceTimersByTimeAsync(hour / 2);
+    expect(renewals).toBe(1);
+    await vi.advanceTimersByTimeAsync(hour / 4);
+    expect(renewals).toBe(2);
+    await renewal.close();
   });
 
   it('is tried again when nobody answers, which is told once', async () => {
