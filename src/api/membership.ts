@@ -51,9 +51,11 @@ export function addMembership(app: FastifyInstance, { ports, bodies, writer }: A
     throw invalidObject(parsed.error, 'reading the request');
   }
 
-  /** Once this controller knows the node: it may connect here at once. */
+  /** Once this controller knows the node, so that it can connect at once; what is committed is answered in any case. */
   async function granted({ revision, ...grant }: MembershipGrant) {
-    await writer.settled(revision);
+    await writer.settled(revision).catch((error: unknown) => {
+      if (!(error instanceof FairwayError) || error.code !== 'RevisionTimeout') throw error;
+    });
     return grant;
   }
 

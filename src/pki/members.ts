@@ -4,7 +4,7 @@
  *
  *   token ──join──▶ Node object, certificate ──renew, by the key of the present one──▶ certificate ──▶ …
  */
-import { timingSafeEqual, X509Certificate } from 'node:crypto';
+import { createHash, type KeyObject, timingSafeEqual, X509Certificate } from 'node:crypto';
 import { isRenewalProof } from '../lib/certificate-request.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { createJoinToken, formatJoinToken, hashOfSecret, parseJoinToken } from '../lib/join-token.ts';
@@ -53,7 +53,8 @@ export interface Members {
   /** False: there is no such token. */
   revokeToken(id: string): Promise<boolean>;
   /**
-   * Makes the owner of a token a member. `node` and `fleet` are what it thinks that it is. Throws `Unauthenticated`
+   * Makes the owner of a token a member. Whoever has joined may ask again with the same key while the token lasts, for
+   * the answer may have been lost. `node` and `fleet` are what it thinks that it is. Throws `Unauthenticated`
    * (no such token, used, expired), `Forbidden` (for another node) or `InvalidObject` (the request).
    */
   join(asked: { token: string; request: string; node?: string; fleet?: string }): Promise<Membership>;
@@ -79,6 +80,8 @@ export interface MembersOptions {
 /** As stored. */
 interface TokenRecord extends JoinTokenInfo {
   readonly hash: string;
+  /** It was used: by whoever has this key, for the Node with this uid. */
+  readonly used?: { readonly key: string; readonly uid: string };
 }
 
 /** Somebody else may write the Node, or rotate, at the same time. */
@@ -124,19 +127,12 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
   async function issue(
     state: AuthorityState,
     subject: { readonly node: string; readonly fleet: string; readonly uid: string },
-    request: string,
-    changes: Pick<Transaction, 'checks' | 'puts' | 'deletes'>,
+    key: KeyObject,
+    changes: Pick<Transaction, 'checks' | 'puts'>,
   ): Promise<Membership | undefined> {
-    const key = await readRequest(request);
-    if (!key.ok) {
-      const message = `${key.error}`;
-      throw new FairwayError('InvalidObject', `signing: the request for a certificate ${message}`, {
-        errors: [{ pointer: '/request', message }],
-      });
-    }
     const { trustDomain } = state.record;
     const at = now();
-    const issued = await issueToNode(state.signing, key.value, { ...subject, trustDomain }, { now: at, lifeMs });
+    const issued = await issueToNode(state.signing, key, { ...subject, trustDomain }, { now: at, lifeMs });
     const record: IssuedRecord = {
       uid: subject.uid,
       fleet: subject.fleet,
@@ -149,7 +145,7 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
       id: newId(),
       checks: [state.check, ...changes.checks],
       puts: [...changes.puts, { key: storeKey('certificate', subject.node), value: JSON.stringify(record) }],
-      deletes: changes.deletes,
+      deletes: [],
     });
     if (!outcome.committed) return undefined;
     const { issuedAt, notAfter } = record;
@@ -195,7 +191,7 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
     async tokens() {
       const records = (await tokenRecords()).map(({ record }) => record);
       return records
-        .filter((record) => !isExpired(record))
+        .filter((record) => record.used === undefined && !isExpired(record))
         .map(({ id, node, fleet, expires }) => ({ id, node, fleet, expires }));
     },
 
@@ -212,11 +208,15 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
           const message = `joining: the token is for the node ${record.node} of the fleet ${record.fleet}`;
           throw new FairwayError('Forbidden', message);
         }
+        const key = await keyIn(request);
         const member = await nodeFor(record.node);
-        const joined = await issue(state, { node: record.node, fleet: record.fleet, uid: member.uid }, request, {
+        const used = { key: fingerprintOf(key), uid: member.uid };
+        // A Node that was deleted since does not come back by a token that made it.
+        if (record.used !== undefined && (record.used.key !== used.key || record.used.uid !== used.uid))
+          throw badToken();
+        const joined = await issue(state, { node: record.node, fleet: record.fleet, uid: member.uid }, key, {
           checks: [{ key: entry.key, modRevision: entry.modRevision }, member.check],
-          puts: member.puts,
-          deletes: [entry.key],
+          puts: [...member.puts, { key: entry.key, value: JSON.stringify({ ...record, used } satisfies TokenRecord) }],
         });
         if (joined !== undefined) log.info({ event: 'node_joined', node: joined.node, fleet: joined.fleet });
         return joined;
@@ -238,10 +238,9 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
         if (entry === undefined || uid === undefined || decodeStored(entry).metadata.uid !== uid) {
           throw new FairwayError('Forbidden', `renewing: the node ${node} of this certificate was deleted`);
         }
-        const renewed = await issue(state, { node, fleet, uid }, request, {
+        const renewed = await issue(state, { node, fleet, uid }, await keyIn(request), {
           checks: [{ key, modRevision: entry.modRevision }],
           puts: [],
-          deletes: [],
         });
         if (renewed !== undefined) log.info({ event: 'certificate_renewed', node, fleet, notAfter: renewed.notAfter });
         return renewed;
@@ -257,6 +256,21 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
       }
     },
   };
+}
+
+/** The key that a request is for, or `InvalidObject`. */
+async function keyIn(request: string): Promise<KeyObject> {
+  const key = await readRequest(request);
+  if (key.ok) return key.value;
+  throw new FairwayError('InvalidObject', `signing: the request for a certificate ${key.error}`, {
+    errors: [{ pointer: '/request', message: key.error }],
+  });
+}
+
+function fingerprintOf(key: KeyObject): string {
+  return createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('base64url');
 }
 
 function isSame(a: string, b: string): boolean {

@@ -90,6 +90,21 @@ describe('joining', () => {
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 401, 401, 401, 401]);
   });
 
+  it('answers again who asks again with the same key, while its Node is there', async () => {
+    const token = await tokenFor(fairway, 'again-1');
+    const { request } = await createKeyAndRequest('again-1');
+    const ask = () => fairway.call('POST', '/v1/join', { token, request });
+    const [first, second] = [await ask(), await ask()];
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.body.uid).toBe(first.body.uid);
+    expect(
+      (await fairway.call('GET', '/v1/join-tokens')).body.items.map(({ node }: { node: string }) => node),
+    ).not.toContain('again-1');
+    await fairway.call('DELETE', '/v1/nodes/again-1');
+    expect((await ask()).status).toBe(401);
+    expect((await fairway.call('GET', '/v1/nodes/again-1')).status).toBe(404);
+  });
+
   it('takes no token after its time, or one that was taken back', async () => {
     const { request } = await createKeyAndRequest('late-1');
     const late = await tokenFor(fairway, 'late-1', 'edge', '1s');
@@ -340,6 +355,39 @@ describe('a node that is deleted', () => {
     await ended(stream);
     await until('a further attempt', () => stream.ends.length > 2);
     expect((await fairway.call('GET', '/v1/nodes/gone-2')).status).toBe(404);
+  });
+});
+
+describe('a certificate that expires', () => {
+  it('ends the stream of a node that has not renewed it, and of nobody else', async () => {
+    const brief = await startFairway({ config: { xdsTls: 'own', certificateLife: '3s' } });
+    try {
+      const [lazy, busy] = [await joinAs(brief, 'lazy-1'), await joinAs(brief, 'busy-1')];
+      const [first, second] = [await connectAs(brief, lazy), await connectAs(brief, busy)];
+      streams.push(first, second);
+      await until('both', async () => (await brief.call('GET', '/v1/proxies')).body.items.length === 2);
+      let present = busy;
+      const over = Date.parse(lazy.notAfter);
+      const renewing = setInterval(() => {
+        renewAs(brief, present).then(
+          ({ member }) => (present = member),
+          () => undefined,
+        );
+      }, 1_000);
+      try {
+        expect((await ended(first)).code).toBe(status.UNAUTHENTICATED);
+        expect(Date.now()).toBeGreaterThanOrEqual(over);
+        expect(second.ends).toEqual([]);
+      } finally {
+        clearInterval(renewing);
+      }
+      expect(await renewAs(brief, lazy)).toMatchObject({
+        status: 401,
+        body: { detail: expect.stringContaining('has expired') },
+      });
+    } finally {
+      await brief.close();
+    }
   });
 });
 

@@ -1,9 +1,19 @@
 /** How an Envoy of this machine gets an identity and keeps it. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '../../lib/backoff.ts';
 import { parseJoinToken } from '../../lib/join-token.ts';
 import { CliError, exitCodes, usageError } from '../failure.ts';
 import { type Identity, loadIdentity, saveIdentity, writeSecrets } from './identity.ts';
-import { assertPinned, fetchTrust, isLoopbackServer, join, renew } from './registrar.ts';
+import {
+  assertPinned,
+  fetchTrust,
+  isLoopbackServer,
+  join,
+  MembershipRefused,
+  renew,
+  UntrustedServer,
+} from './registrar.ts';
 
 export interface EnrolOptions {
   readonly folder: string;
@@ -74,10 +84,26 @@ async function joinWith(text: string, { server, node, fleet, insecure }: EnrolOp
     ...(node === undefined ? {} : { node }),
     ...(fleet === undefined ? {} : { fleet }),
   };
-  const identity = { ...(await join(server, asked, trust)), key };
+  // With the same key each time: that an answer was lost does not cost the token.
+  const identity = { ...(await insist(() => join(server, asked, trust))), key };
   assertPinned(identity.ca, token);
   assertFits(identity);
   return identity;
+}
+
+/** A controller that restarts, or lags, is there again within seconds. */
+const joinAttempts = 5;
+const joinRetry = { baseMs: 500, maxMs: 4_000 } as const;
+
+async function insist<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (error instanceof MembershipRefused || error instanceof UntrustedServer || count === joinAttempts) throw error;
+      await sleep(backoffMs(count - 1, { ...joinRetry, random: Math.random() }));
+    }
+  }
 }
 
 /** What makes requests takes longer to load than the rest of the command line, and is seldom needed. */

@@ -40,6 +40,9 @@ export class MembershipRefused extends CliError {
   }
 }
 
+/** Whoever answers is not of the installation: nothing was told to it. */
+export class UntrustedServer extends CliError {}
+
 const timeoutMs = 15_000;
 /** Of an answer: two certificates and some names. */
 const maxAnswerBytes = 256 * 1024;
@@ -100,6 +103,14 @@ function call(server: string, method: string, path: string, body: unknown, trust
   return new Promise((resolve, reject) => {
     const failed = (cause: Error): void => {
       const { code } = cause as NodeJS.ErrnoException;
+      if (code !== undefined && isVerificationFault(code)) {
+        reject(
+          new UntrustedServer(exitCodes.refused, `${server} shows no certificate of this installation: ${code}`, {
+            cause,
+          }),
+        );
+        return;
+      }
       const why = cause.name === 'TimeoutError' ? 'no answer came in time' : (code ?? cause.message);
       reject(new CliError(exitCodes.unreachable, `${server} cannot be reached: ${why}`, { cause }));
     };
@@ -143,6 +154,11 @@ function tlsOptions(trust: Trust | undefined) {
       return isController ? undefined : checkServerIdentity(host, certificate);
     },
   };
+}
+
+/** Codes of OpenSSL's checks of a certificate, and of Node's of the host name. */
+function isVerificationFault(code: string): boolean {
+  return /^ERR_TLS_CERT|CERT|UNABLE_TO_|INVALID_(?:CA|PURPOSE)|PATH_LENGTH/.test(code);
 }
 
 function read(server: string, status: number, text: string): unknown {
