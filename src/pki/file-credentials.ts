@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { FairwayError } from '../lib/errors.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { LiveCredentials, Material } from './material.ts';
+import { createRevocation } from './revocation.ts';
 
 /** Paths of PEM files. */
 export interface CredentialFiles {
@@ -11,6 +12,11 @@ export interface CredentialFiles {
   readonly key: string;
   readonly ca: string;
   readonly crl?: string | undefined;
+}
+
+export interface FileCredentials extends LiveCredentials {
+  /** Whether the revocation lists have a certificate now. */
+  isRevoked(certificate: X509Certificate): boolean;
 }
 
 /**
@@ -26,9 +32,10 @@ const lookMs = 2_000;
 export async function openFileCredentials(
   files: CredentialFiles,
   { log, everyMs = lookMs }: { readonly log: Logger; readonly everyMs?: number },
-): Promise<LiveCredentials> {
+): Promise<FileCredentials> {
   const listeners = new Set<() => void>();
   let material = await read(files);
+  let revocation = material.crl === undefined ? undefined : createRevocation(material.crl);
   let faultTold: string | undefined;
   let looking: Promise<void> = Promise.resolve();
 
@@ -38,6 +45,7 @@ export async function openFileCredentials(
       faultTold = undefined;
       if (isSame(material, next)) return;
       material = next;
+      revocation = next.crl === undefined ? undefined : createRevocation(next.crl);
       log.info({ event: 'credentials_replaced', notAfter: new X509Certificate(next.certificate).validToDate });
       for (const listener of listeners) listener();
     } catch (error) {
@@ -53,6 +61,7 @@ export async function openFileCredentials(
   timer.unref();
   return {
     current: () => material,
+    isRevoked: (certificate) => revocation?.(certificate) === true,
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -90,6 +99,7 @@ function assertUsable({ certificate, key, ca, crl }: Material): void {
     const fits = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
     if (!fits) throw new FairwayError('InvalidParameter', 'reading TLS files: the key is not that of the certificate');
     new X509Certificate(ca);
+    if (crl !== undefined) createRevocation(crl);
     createSecureContext({ cert: certificate, key, ca, ...(crl === undefined ? {} : { crl }) });
   } catch (cause) {
     if (cause instanceof FairwayError) throw cause;

@@ -12,7 +12,7 @@
 export { type Authority, type AuthorityOptions, type AuthorityState, openAuthority } from './authority.ts';
 export type { ControllerSubject } from './certificates.ts';
 export { createControllerCredentials } from './controller-credentials.ts';
-export { type CredentialFiles, openFileCredentials } from './file-credentials.ts';
+export { type CredentialFiles, type FileCredentials, openFileCredentials } from './file-credentials.ts';
 export { identityOf, type NodeIdentity } from './identity.ts';
 export type { LiveCredentials, Material } from './material.ts';
 export { createMembers, type JoinTokenInfo, type Members, type Membership } from './members.ts';

@@ -4,7 +4,7 @@ export interface Material {
   readonly key: string;
   /** Whose signatures on certificates of clients count. */
   readonly ca: string;
-  /** Revocation lists of these CAs. */
+  /** Revocation lists: one of each of these CAs, or of none. */
   readonly crl?: string;
 }
 

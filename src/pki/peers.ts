@@ -15,6 +15,8 @@ export interface PeersOptions {
   readonly goodUntil: (node: string, uid: string) => number | undefined;
   /** Of the authority; undefined where one from outside signs, which may have any. */
   readonly trustDomain?: () => string;
+  /** Of authorities that take certificates back by lists. */
+  readonly isRevoked?: (certificate: X509Certificate) => boolean;
   readonly now: () => number;
 }
 
@@ -25,7 +27,7 @@ export type Identify = (certificate: X509Certificate) => Result<NodeIdentity, Re
  * A node is let in while its Node object is there and its certificate is good. A stream may outlive the certificate that
  * it was opened with, as long as its node has a newer one: so a renewal breaks nothing.
  */
-export function createIdentify({ uidOf, goodUntil, trustDomain, now }: PeersOptions): Identify {
+export function createIdentify({ uidOf, goodUntil, trustDomain, isRevoked, now }: PeersOptions): Identify {
   // Read once: a review looks at those of all streams.
   const known = new WeakMap<X509Certificate, Result<NodeIdentity, string>>();
 
@@ -43,6 +45,7 @@ export function createIdentify({ uidOf, goodUntil, trustDomain, now }: PeersOpti
     if (uid !== undefined && uidOf(node) !== uid) {
       return err({ reason: 'denied', words: `the node ${node} of this certificate was deleted` });
     }
+    if (isRevoked?.(certificate) === true) return err({ reason: 'denied', words: 'the certificate was revoked' });
     const until = Math.max(certificate.validToDate.getTime(), (uid && goodUntil(node, uid)) || 0);
     if (until <= now()) return err({ reason: 'unauthenticated', words: 'the certificate has expired' });
     return ok(identity.value);

@@ -62,7 +62,7 @@ export async function openMutualTls(options: MutualTlsOptions): Promise<MutualTl
       const files = { certificate: xdsCert, key: xdsKey, ca: xdsCa, crl: xdsCrl === '' ? undefined : xdsCrl };
       const credentials = await openFileCredentials(files, { log });
       return {
-        xds: tlsOf(options, credentials, undefined),
+        xds: tlsOf(options, credentials, { isRevoked: (certificate) => credentials.isRevoked(certificate) }),
         adopted: nodesChanged,
         close: () => credentials.close(),
       };
@@ -91,7 +91,7 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
   });
   let known = mirror.records.authorities.get('nodes');
   return {
-    xds: tlsOf(options, credentials, authority),
+    xds: tlsOf(options, credentials, { trustDomain: () => authority.state.record.trustDomain }),
     membership: membershipOf(authority, members, keeper),
     adopted(adoption) {
       const record = mirror.records.authorities.get('nodes');
@@ -112,7 +112,7 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
 function tlsOf(
   { mirror, now }: MutualTlsOptions,
   credentials: LiveCredentials,
-  authority: Authority | undefined,
+  more: Pick<Parameters<typeof createIdentify>[0], 'trustDomain' | 'isRevoked'>,
 ): MutualTls['xds'] {
   const identify = createIdentify({
     uidOf: (name) => uidOf(mirror, name),
@@ -120,7 +120,7 @@ function tlsOf(
       const record = mirror.records.certificates.get(node);
       return record?.uid === uid ? Date.parse(record.notAfter) : undefined;
     },
-    ...(authority === undefined ? {} : { trustDomain: () => authority.state.record.trustDomain }),
+    ...more,
     now,
   });
   return {

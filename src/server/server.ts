@@ -231,6 +231,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ...(mutualTls === undefined ? {} : { tls: mutualTls.xds }),
     });
     reviewPeers = () => xds.reviewPeers();
+    // Revocation lists are a part of the credentials.
+    mutualTls?.xds.credentials.onChange(() => reviewPeers());
     closers.push(async () => catchUp.close());
     const xdsAddress = joinHostPort(xdsListen.host, xds.port);
     // First the writers: that all streams end with the server is nothing to be recorded.

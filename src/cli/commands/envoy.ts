@@ -12,6 +12,7 @@ import { runEnvoy } from '../envoy-process.ts';
 import { CliError, exitCodes, usageError } from '../failure.ts';
 import { type HostPort, parseHostPort } from '../host-port.ts';
 import { enrol, renewIdentity } from '../membership/enrol.ts';
+import { type ForeignFiles, writeForeignSecrets } from '../membership/identity.ts';
 import { startRenewal } from '../membership/renewal.ts';
 import { isMissing } from '../objects.ts';
 import { examples } from '../selection.ts';
@@ -30,6 +31,10 @@ interface Options {
   readonly token?: string;
   readonly identity: string;
   readonly insecure?: boolean;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly ca?: string;
+  readonly controllerName?: readonly string[];
   readonly xds?: readonly string[];
   readonly admin: string;
   readonly maxConnections: number;
@@ -45,6 +50,17 @@ export function define(command: Command, session: Session): void {
     .option('--node <name>', 'name of the node (default: made of the name of this machine)')
     .option('--token <token>', 'join token, needed once (FAIRWAY_JOIN_TOKEN, which nobody else sees)')
     .option('--identity <folder>', 'where key and certificate of this node are kept', '.fairway/node')
+    .option(
+      '--cert <file>',
+      'certificate of this node from elsewhere, instead of a token: PEM, followed when it changes',
+    )
+    .option('--key <file>', 'the same: its private key')
+    .option('--ca <file>', 'the same: CAs of the controllers')
+    .option(
+      '--controller-name <name>',
+      'the same: host, address or URI that a controller must show, repeat it for more (default: the hosts of --xds)',
+      (value: string, before: readonly string[] = []) => [...before, value],
+    )
     .option('--insecure', 'send the token in plain text to another machine')
     .option(
       '--xds <host:port>',
@@ -71,22 +87,28 @@ export function define(command: Command, session: Session): void {
 async function envoy(session: Session, extra: readonly string[], options: Options): Promise<number> {
   const { io } = session;
   const { server } = await session.context();
+  const controllers = await controllersOf(session, options);
+  const foreign = foreignFiles(options, controllers);
   const folder = resolve(options.identity);
-  const identity = await enrol({
-    folder,
-    server,
-    token: options.token ?? io.env['FAIRWAY_JOIN_TOKEN'],
-    node: options.node === undefined ? undefined : nodeOf(options),
-    fleet: options.fleet === undefined ? undefined : fleetOf(options),
-    insecure: options.insecure === true,
-    now: io.now(),
-  });
+  const identity =
+    foreign !== undefined
+      ? undefined
+      : await enrol({
+          folder,
+          server,
+          token: options.token ?? io.env['FAIRWAY_JOIN_TOKEN'],
+          node: options.node === undefined ? undefined : nodeOf(options),
+          fleet: options.fleet === undefined ? undefined : fleetOf(options),
+          insecure: options.insecure === true,
+          now: io.now(),
+        });
+  if (foreign !== undefined) await writeForeignSecrets(folder, foreign);
   const { node, fleet } = identity ?? { node: nodeOf(options), fleet: fleetOf(options) };
   const bootstrap = createBootstrap({
     node,
     fleet,
-    ...(identity === undefined ? {} : { secrets: folder }),
-    controllers: await controllersOf(session, options),
+    ...(identity === undefined && foreign === undefined ? {} : { secrets: folder }),
+    controllers,
     admin: parseHostPort(options.admin, 'address of an admin interface'),
     maxConnections: options.maxConnections,
   });
@@ -162,6 +184,23 @@ async function controllersOf(session: Session, { xds }: Options): Promise<HostPo
   if (xds !== undefined) return xds.map((text) => parseHostPort(text, 'xDS address', xdsPort));
   const { server } = await session.context();
   return [{ host: new URL(server).hostname.replace(/^\[|\]$/g, ''), port: xdsPort }];
+}
+
+/** Undefined: none are given. */
+function foreignFiles(options: Options, controllers: readonly HostPort[]): ForeignFiles | undefined {
+  const { cert, key, ca, token, controllerName } = options;
+  if (cert === undefined && key === undefined && ca === undefined) return undefined;
+  if (cert === undefined || key === undefined || ca === undefined) {
+    throw usageError('Certificates from elsewhere are three files: --cert, --key and --ca');
+  }
+  if (token !== undefined) throw usageError('A node has a token, or certificates from elsewhere, not both');
+  return {
+    certificate: resolve(cert),
+    key: resolve(key),
+    ca: resolve(ca),
+    // Other nodes have certificates of the same CAs, and must not pass for controllers.
+    controllers: controllerName ?? controllers.map(({ host }) => host),
+  };
 }
 
 /** A proxy starts without its controllers too, so this asks once and does not insist. */

@@ -4,7 +4,8 @@
  */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isIP } from 'node:net';
+import { dirname, join } from 'node:path';
 import { controllerUri } from '../../lib/spiffe-id.ts';
 import { CliError, exitCodes } from '../failure.ts';
 import type { Grant } from './registrar.ts';
@@ -78,6 +79,38 @@ function validationContext({ ca, trustDomain }: Identity) {
       match_typed_subject_alt_names: [{ san_type: 'URI', matcher: { exact: controllerUri(trustDomain) } }],
     },
   };
+}
+
+/** Certificates that others keep in files, and who a controller must be: one of these names or addresses. */
+export interface ForeignFiles {
+  readonly certificate: string;
+  readonly key: string;
+  readonly ca: string;
+  readonly controllers: readonly string[];
+}
+
+/** Writes what Envoy reads when its certificates come from elsewhere: it follows their files by itself. */
+export async function writeForeignSecrets(folder: string, files: ForeignFiles): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const { certificate, key, ca, controllers } = files;
+  const watched = (path: string) => ({ watched_directory: { path: dirname(path) } });
+  const trust = {
+    trusted_ca: { filename: ca },
+    ...watched(ca),
+    match_typed_subject_alt_names: controllers.map((name) => ({ san_type: sanType(name), matcher: { exact: name } })),
+  };
+  const pair = {
+    certificate_chain: { filename: certificate },
+    private_key: { filename: key },
+    ...watched(certificate),
+  };
+  await replace(folder, secretFiles.ca, secretText(secretNames.ca, { validation_context: trust }));
+  await replace(folder, secretFiles.certificate, secretText(secretNames.certificate, { tls_certificate: pair }));
+}
+
+function sanType(name: string): 'URI' | 'IP_ADDRESS' | 'DNS' {
+  if (name.includes('://')) return 'URI';
+  return isIP(name) === 0 ? 'DNS' : 'IP_ADDRESS';
 }
 
 function secretText(name: string, content: object): string {

@@ -1,6 +1,7 @@
 /** How the server speaks TLS: what is never up to those who configure it, and what may change while it runs. */
 import { constants } from 'node:crypto';
 import type { SecureServerOptions } from 'node:http2';
+import { readPem } from '../../lib/pem.ts';
 
 /** PEM texts. */
 export interface TlsMaterial {
@@ -9,7 +10,7 @@ export interface TlsMaterial {
   readonly key: string;
   /** Whose signatures on certificates of clients count; several while one takes the place of another. */
   readonly ca: string;
-  /** Revocation lists of these CAs. */
+  /** Revocation lists: one of each of these CAs, or of none. */
   readonly crl?: string;
 }
 
@@ -43,12 +44,18 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
+function listsIn(crl: string): string[] {
+  const blocks = readPem(crl);
+  return blocks.ok ? blocks.value.map(({ text }) => text) : [];
+}
+
 export function contextOf({ certificate, key, ca, crl }: TlsMaterial) {
   return {
     cert: certificate,
     key,
     ca,
-    ...(crl === undefined ? {} : { crl }),
+    // Of a text with several lists Node reads the first alone.
+    ...(crl === undefined ? {} : { crl: listsIn(crl) }),
     minVersion: 'TLSv1.2',
     ciphers,
     honorCipherOrder: true,

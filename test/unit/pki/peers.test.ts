@@ -1,3 +1,5 @@
+// Before anything of @peculiar/x509, which needs it.
+import 'reflect-metadata';
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { type JsonGeneralName, SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 import { beforeAll, describe, expect, it } from 'vitest';
