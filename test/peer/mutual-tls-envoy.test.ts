@@ -112,6 +112,10 @@ describe.skipIf(envoyBinary === undefined)('a node', () => {
     expect(identity()).toMatchObject({ node: 'lb-1', fleet: 'edge' });
     const modes = readdirSync(identityFolder()).map((name) => statSync(join(identityFolder(), name)).mode & 0o777);
     expect(modes).toEqual([0o600, 0o600, 0o600]);
+    // The key of the authority is sealed at rest.
+    const data = readdirSync(join(folder, 'data')).map((name) => readFileSync(join(folder, 'data', name), 'latin1'));
+    expect(data.filter((text) => text.includes('secret/authority/'))).not.toEqual([]);
+    expect(data.filter((text) => text.includes('PRIVATE KEY'))).toEqual([]);
   });
 
   it('renews by itself, and its stream outlives its first certificate', async () => {
