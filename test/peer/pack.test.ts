@@ -42,7 +42,7 @@ describe('the package', () => {
     expect(own.filter((path) => path.endsWith('.ts'))).toEqual([]);
     expect(readdirSync(installed).filter((name) => ['test', 'bench', 'protos'].includes(name))).toEqual([]);
     const packages = [join(folder, 'node_modules'), join(installed, 'node_modules')];
-    for (const name of ['vitest', '@biomejs', 'typescript', 'etcd3']) {
+    for (const name of ['vitest', '@biomejs', 'typescript', 'testcontainers']) {
       expect(packages.filter((path) => existsSync(join(path, name)))).toEqual([]);
     }
   });
