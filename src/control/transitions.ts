@@ -6,6 +6,7 @@ import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Budget } from '../view/index.ts';
 import type { Mirror } from './mirror.ts';
+import { createSweep } from './sweep.ts';
 import { objectOf } from './world.ts';
 
 /** Stores since when each condition has its status. The leader's alone. */
@@ -66,13 +67,28 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
   const dirty = new Set<ObjectKey>();
   /** Objects that proxies had not finished with when they were last looked at. */
   const unfinished = new Set<ObjectKey>();
+  const unfinishedOnes = createSweep(() => unfinished);
+  const everything = createSweep(allObjects);
 
-  /** Takes objects out of the dirty ones until there is enough to store, or a slice of time is over. */
+  function* allObjects(): Generator<ObjectKey> {
+    const { kernel, graph } = mirror.world;
+    for (const kind of Object.keys(kinds) as Kind[]) yield* kernel.keys(graph.objects[kind]);
+  }
+
+  /** The next object to look at: first those of which something is known to have changed. */
+  function take(): ObjectKey | undefined {
+    for (const key of dirty) {
+      dirty.delete(key);
+      return key;
+    }
+    return unfinishedOnes.next() ?? everything.next();
+  }
+
+  /** Looks at objects until there is enough to store, or a slice of time is over. */
   function collect(): Batch {
     const batch: Batch = { keys: [], puts: [], checks: [], deletes: [] };
     const end = budget.now() + budget.sliceMs;
-    for (const key of dirty) {
-      dirty.delete(key);
+    for (let key = take(); key !== undefined; key = take()) {
       look(key, batch);
       if (batch.keys.length >= perCommit || budget.now() >= end) break;
     }
@@ -115,7 +131,8 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
   }
 
   async function writeDirty(): Promise<void> {
-    while (dirty.size > 0 && !closing.signal.aborted) {
+    const isAsked = (): boolean => dirty.size > 0 || unfinishedOnes.pending || everything.pending;
+    while (isAsked() && !closing.signal.aborted) {
       const started = budget.now();
       const batch = collect();
       const tookMs = budget.now() - started;
@@ -138,10 +155,14 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
 
   return {
     touch,
-    progressed: () => touch(unfinished),
+    progressed() {
+      if (unfinished.size === 0) return;
+      unfinishedOnes.ask();
+      latest.nudge();
+    },
     touchAll() {
-      const { kernel, graph } = mirror.world;
-      for (const kind of Object.keys(kinds) as Kind[]) touch(kernel.keys(graph.objects[kind]));
+      everything.ask();
+      latest.nudge();
     },
     close() {
       closing.abort();
