@@ -3,6 +3,7 @@
  * ready there, and a name may be removed when nothing the client uses needs it. Both ask about one stream only.
  */
 import type { Form } from './forms.ts';
+import { getOrMake } from './multi-map.ts';
 import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
 import type { Entry, Table } from './table.ts';
 import type { TypeState } from './type-state.ts';
@@ -18,6 +19,8 @@ export interface StreamView {
   withheld(state: TypeState, resource: Resource): boolean;
   /** Needs of listeners that are draining, each with the end of the draining. */
   readonly lingering: readonly Linger[];
+  /** Another number whenever what the client uses may be something else. */
+  readonly round: number;
 }
 
 /** What a removed or changed listener no longer needs is used by its open connections until they are drained. */
@@ -102,23 +105,75 @@ const dependents: ReadonlyMap<TypeUrl, readonly TypeUrl[]> = new Map([
 export type Use = { readonly kind: 'use' | 'unknown' } | { readonly kind: 'drain'; readonly until: number };
 
 export function stillUsed(view: StreamView, type: TypeUrl, name: string, now: number): Use | undefined {
-  let unknown = false;
-  for (const dependent of dependents.get(type) ?? []) {
-    const state = view.state(dependent);
-    if (state === undefined) continue;
-    // A cluster that names no assignment uses the one of its own name.
-    if (type === typeUrls.endpoint && state.expected(name) !== undefined) return { kind: 'use' };
-    for (const form of state.inUse()) {
-      const needs = formNeeds(form, type, name);
-      if (needs === true) return { kind: 'use' };
-      if (needs === undefined) unknown = true;
-    }
-  }
+  // A cluster that names no assignment uses the one of its own name.
+  const isOfCluster = type === typeUrls.endpoint && view.state(typeUrls.cluster)?.expected(name) !== undefined;
+  const used = isOfCluster || isNeeded(view, type, name);
+  if (used === true) return { kind: 'use' };
+  const unknown = used === undefined;
   const key = needKey(type, name);
   let until = now;
   for (const linger of view.lingering) if (linger.needs.has(key)) until = Math.max(until, linger.until);
   if (until > now) return { kind: 'drain', until };
   return unknown ? { kind: 'unknown' } : undefined;
+}
+
+/** What all forms that a client uses need of a type; `unknown`: of some it is not known. */
+interface NeededNames {
+  readonly names: Set<string>;
+  unknown: boolean;
+}
+
+/** How often it was asked in a round about a type, and what was gathered then. */
+interface Asking {
+  readonly round: number;
+  readonly counts: Map<TypeUrl, number>;
+  readonly needed: Map<TypeUrl, NeededNames>;
+}
+
+const askings = new WeakMap<StreamView, Asking>();
+
+/** To gather what is needed costs as much as to look through the forms for so many names. */
+const maxLooks = 4;
+
+/** Whether something that the client uses needs the name; undefined when it is not known of all that it uses. */
+function isNeeded(view: StreamView, type: TypeUrl, name: string): boolean | undefined {
+  let asking = askings.get(view);
+  if (asking?.round !== view.round) {
+    asking = { round: view.round, counts: new Map(), needed: new Map() };
+    askings.set(view, asking);
+  }
+  const count = (asking.counts.get(type) ?? 0) + 1;
+  asking.counts.set(type, count);
+  if (count <= maxLooks) return lookFor(view, type, name);
+  const { names, unknown } = getOrMake(asking.needed, type, () => gatherNeeded(view, type));
+  if (names.has(name)) return true;
+  return unknown ? undefined : false;
+}
+
+function* formsInUse(view: StreamView, type: TypeUrl): Generator<Form> {
+  for (const dependent of dependents.get(type) ?? []) {
+    const state = view.state(dependent);
+    if (state !== undefined) yield* state.inUse();
+  }
+}
+
+function lookFor(view: StreamView, type: TypeUrl, name: string): boolean | undefined {
+  let unknown = false;
+  for (const form of formsInUse(view, type)) {
+    const needs = formNeeds(form, type, name);
+    if (needs === true) return true;
+    if (needs === undefined) unknown = true;
+  }
+  return unknown ? undefined : false;
+}
+
+function gatherNeeded(view: StreamView, type: TypeUrl): NeededNames {
+  const needed: NeededNames = { names: new Set(), unknown: false };
+  for (const { needs } of formsInUse(view, type)) {
+    if (needs === undefined) needed.unknown = true;
+    else for (const need of needs) if (need.type === type) needed.names.add(need.name);
+  }
+  return needed;
 }
 
 /** Sets of what long forms need, made when first asked; forms are immutable and shared by all streams. */

@@ -183,6 +183,7 @@ export class Session {
   /** The next frame, or undefined when there is nothing to send now. */
   next(now: number): Frame | undefined {
     const { stream } = this;
+    stream.round += 1;
     stream.unfinished = false;
     // Never from an incomplete picture: what the table lacks would read as removed.
     if (!stream.table.ready || stream.trust === 'nothing') return undefined;

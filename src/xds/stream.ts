@@ -100,6 +100,8 @@ export class Stream implements StreamView {
   answered = false;
   /** When the response was sent that was answered last. */
   answeredSentAt = 0;
+  /** Counts the calls of `next`: between two of them the client may come to use something else. */
+  round = 0;
   /** Responding stopped for the sake of time. */
   unfinished = false;
   #version: Version | undefined;

@@ -280,6 +280,32 @@ describe('endpoints follow their cluster', () => {
 });
 
 describe('removals', () => {
+  it('of many names look through what the client uses once, and not once for each', () => {
+    const names = Array.from({ length: 300 }, (_, at) => `c${at}`);
+    let looks = 0;
+    const routes = names.map((name) => {
+      const needed = needs(cluster, name).needs;
+      return Object.defineProperty(resource(route, `r-${name}`), 'needs', {
+        enumerable: true,
+        get: () => {
+          looks += 1;
+          return needed;
+        },
+      });
+    });
+    const rig = new Rig();
+    rig.commit([...names.map((name) => resource(cluster, name)), ...routes]);
+    const client = rig.join({ typeUrl: cluster });
+    client.send({ typeUrl: route, subscribe: names.map((name) => `r-${name}`) });
+    client.settle();
+    looks = 0;
+    rig.remove(...names.map((name): [string, string] => [cluster, name]));
+    expect(client.settle()).toEqual([]);
+    expect(looks).toBeLessThan(10 * names.length);
+    rig.remove(...names.map((name): [string, string] => [route, `r-${name}`]));
+    expect(client.settle().join(' ')).toContain('-c299');
+  });
+
   it('rule 39: a cluster stays until the routes without it are acknowledged', () => {
     const { rig, client } = filled([...web, ...pool('c2')]);
     rig.commit([resource(route, 'r1', 'c2', needs(cluster, 'c2'))], {
