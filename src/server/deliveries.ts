@@ -149,8 +149,8 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
 
   function streamDelivery(stream: StreamStatus, inStep: boolean): Delivery {
     const node = nameOf(stream.node.id);
-    const [rejected] = stream.types.flatMap((type) => type.rejected);
-    if (rejected !== undefined) return { node, state: 'rejected', ...refusalOf(rejected), counts: true };
+    const { refusal } = stream;
+    if (refusal !== undefined) return { node, state: 'rejected', ...refusalOf(refusal), counts: true };
     return { node, state: inStep ? 'acked' : 'pending', counts: stream.filledAt !== undefined };
   }
 

@@ -49,6 +49,8 @@ export interface StreamStatus {
   /** Everything up to this revision that concerns the stream is acknowledged or refused; 0 until it is filled. */
   readonly ackedRevision: number;
   readonly stall: Stall | undefined;
+  /** The first of what it refused; told at once, while `types` are counted when somebody asks for them. */
+  readonly refusal: RejectedName | undefined;
   readonly types: readonly TypeStatus[];
 }
 
@@ -141,6 +143,7 @@ export function createFleet({ table, forms, sessions, session: sessionOf, roster
 
   function statusOf(session: Session, node: NodeInfo): StreamStatus {
     const { stream } = session;
+    let types: readonly TypeStatus[] | undefined;
     return {
       streamId: stream.id,
       node,
@@ -151,16 +154,32 @@ export function createFleet({ table, forms, sessions, session: sessionOf, roster
       filledAt: session.filledAt,
       ackedRevision: session.ackedRevision,
       stall: stream.stall,
-      types: stream.states.map((state) => ({
-        type: state.type,
-        wildcard: state.subscription.wildcard,
-        subscribed: state.subscription.names.size,
-        sentRevision: state.sentRevision,
-        ackedRevision: state.ackedRevision,
-        acked: state.held.size,
-        pending: state.pending,
-        rejected: rejectedOf(session, state),
-      })),
+      refusal: firstRejected(session),
+      get types() {
+        types ??= stream.states.map((state) => typeStatusOf(session, state));
+        return types;
+      },
+    };
+  }
+
+  function firstRejected(session: Session): RejectedName | undefined {
+    for (const state of session.stream.states) {
+      const [first] = rejectedOf(session, state);
+      if (first !== undefined) return first;
+    }
+    return undefined;
+  }
+
+  function typeStatusOf(session: Session, state: TypeState): TypeStatus {
+    return {
+      type: state.type,
+      wildcard: state.subscription.wildcard,
+      subscribed: state.subscription.names.size,
+      sentRevision: state.sentRevision,
+      ackedRevision: state.ackedRevision,
+      acked: state.held.size,
+      pending: state.pending,
+      rejected: rejectedOf(session, state),
     };
   }
 

@@ -206,9 +206,14 @@ export class TypeState {
 
   /** Names whose newest form is on the way, waits or is still to be sent; not those that are to go once that is safe. */
   get pending(): number {
-    const names = new Set([...this.dirty, ...this.prepared.keys(), ...this.flying.keys()]);
-    for (const [name, { what }] of this.waiting) if (what === 'put') names.add(name);
-    return names.size;
+    // Without a list of them: it is asked of a thousand streams, and each may have ten thousand.
+    let count = this.dirty.size;
+    for (const name of this.prepared.keys()) if (!this.dirty.has(name)) count += 1;
+    for (const name of this.flying.keys()) if (!this.dirty.has(name) && !this.prepared.has(name)) count += 1;
+    for (const [name, { what }] of this.waiting) {
+      if (what === 'put' && !this.dirty.has(name) && !this.prepared.has(name) && !this.flying.has(name)) count += 1;
+    }
+    return count;
   }
 
   /** A resource waits for what it needs, and is not being looked at again. */
