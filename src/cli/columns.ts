@@ -118,6 +118,11 @@ const columnsOf: ColumnsOf = {
     { title: 'FLEET', cell: ({ status }) => text(status?.['fleet']) },
     { title: 'CONNECTED', cell: (object) => statusCell(condition(object, 'Connected')?.status) },
     { title: 'ENVOY', cell: ({ status }) => text((status?.['envoy'] as { version?: unknown } | undefined)?.version) },
+    {
+      title: 'CERTIFICATE-UNTIL',
+      wide: true,
+      cell: ({ status }) => text((status?.['certificate'] as { notAfter?: unknown } | undefined)?.notAfter),
+    },
     programmed,
     reason,
     message,

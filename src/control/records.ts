@@ -126,6 +126,8 @@ export function createRecords(): RecordsWriter {
             setShort(storedAt, entry);
             const node = objectKeyIn('node', storedAt);
             if (node !== undefined) about.add(`Node/${node}`);
+            const issued = objectKeyIn('certificate', storedAt);
+            if (issued !== undefined) told.add(`Node/${issued}`);
             const drained = objectKeyIn('drain', storedAt);
             if (drained !== undefined) told.add(drained);
             const timed = objectKeyIn('transitions', storedAt);

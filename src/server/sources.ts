@@ -46,6 +46,12 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
       if (record === undefined) return undefined;
       return { record, connected: live !== undefined, types: live?.types ?? [], delivery: live?.delivery };
     },
+    nodeCertificate(name, uid) {
+      const record = records.certificates.get(name);
+      if (record?.uid !== uid) return undefined;
+      const { serial, issuedAt, notAfter } = record;
+      return { serial, issuedAt, notAfter };
+    },
     fleetExists: (name) => kernel.get(graph.objects.Fleet, objectKey('Fleet', undefined, name)) !== undefined,
     fleetProxies: (fleet) => deliveries.ofFleet(fleet),
   };

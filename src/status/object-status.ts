@@ -22,6 +22,8 @@ export interface StatusSources {
   draining(key: ObjectKey): readonly DrainingMember[];
   referrers(key: ObjectKey): readonly ObjectKey[];
   node(name: string): NodeStatus | undefined;
+  /** The newest certificate of the Node with that uid; undefined: it has none, or one from elsewhere. */
+  nodeCertificate(name: string, uid: string): NodeCertificate | undefined;
   /** Whether a Fleet of that name exists. */
   fleetExists(name: string): boolean;
   /** Proxies of a fleet, each with whether it has all that it should have. */
@@ -44,6 +46,13 @@ export interface NodeStatus {
   /** What it has been late with, while it is. */
   readonly stall?: Stall | undefined;
   readonly delivery: Delivery | undefined;
+}
+
+/** By which a member of the installation is known. Times are RFC 3339. */
+export interface NodeCertificate {
+  readonly serial: string;
+  readonly issuedAt: string;
+  readonly notAfter: string;
 }
 
 /** Something that a proxy should have answered for, or been ready with, by now. */
@@ -91,7 +100,7 @@ export function draftsOf(
     case 'RoleBinding':
       return { drafts: fromGraph, fields: {} };
     case 'Node':
-      return nodeStatus(fromGraph, sources, object.metadata.name);
+      return nodeStatus(fromGraph, sources, object.metadata);
     case 'Fleet': {
       const proxies = sources.fleetProxies(object.metadata.name);
       const { condition, realization } = programmed({
@@ -199,7 +208,13 @@ function certificateStatus(drafts: readonly ConditionDraft[], spec: CertificateS
   return { drafts, facts };
 }
 
-function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, name: string) {
+function nodeStatus(
+  drafts: readonly ConditionDraft[],
+  sources: StatusSources,
+  { name, uid }: { readonly name: string; readonly uid: string },
+) {
+  const issued = sources.nodeCertificate(name, uid);
+  const certificate = issued === undefined ? {} : { certificate: issued };
   const node = sources.node(name);
   const accepted =
     node === undefined || sources.fleetExists(node.record.fleet)
@@ -209,7 +224,7 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
     const message = 'no proxy with this node id has ever connected';
     return {
       drafts: [...accepted, { type: 'Connected', status: 'False' as const, reason: 'NotConnected', message }],
-      fields: { phase: 'Disconnected' },
+      fields: { phase: 'Disconnected', ...certificate },
     };
   }
   const { record, connected: isConnected, types, delivery, stall } = node;
@@ -233,6 +248,7 @@ function nodeStatus(drafts: readonly ConditionDraft[], sources: StatusSources, n
     phase: isConnected ? 'Connected' : 'Disconnected',
     nodeId: record.nodeId,
     fleet: record.fleet,
+    ...certificate,
     envoy: { version: record.version, connected: isConnected, ...(since === undefined ? {} : { since }), types },
   };
   const late = stall === undefined || condition.status === 'True' ? condition : stalled(condition, stall);

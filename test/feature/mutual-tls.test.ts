@@ -70,6 +70,8 @@ describe('joining', () => {
     const { status, body } = await renewAs(fairway, member);
     expect(status).toBe(200);
     expect(body.uid).toBe(member.uid);
+    const { certificate } = (await fairway.get('Node', 'edge-1')).status;
+    expect(certificate).toMatchObject({ issuedAt: body.issuedAt, notAfter: body.notAfter });
   });
 
   it('keeps a Node that is there', async () => {

@@ -24,6 +24,7 @@ function sources(rest: Partial<StatusSources> = {}): StatusSources {
     draining: () => [],
     referrers: () => [],
     node: () => undefined,
+    nodeCertificate: () => undefined,
     fleetExists: () => true,
     fleetProxies: () => [],
     ...rest,
@@ -179,6 +180,14 @@ describe('a Node', () => {
       fleet: 'edge',
       envoy: { version: '1.40.0', connected: true, since: record.since, types: [] },
     });
+  });
+
+  test('that is a member tells of its certificate', () => {
+    const certificate = { serial: '0a', issuedAt: '2029-12-01T00:00:00Z', notAfter: '2029-12-02T00:00:00Z' };
+    const nodeCertificate = (_name: string, uid: string) => (uid === 'u1' ? certificate : undefined);
+    expect(conditionsOf(live, { nodeCertificate }).fields).toMatchObject({ certificate });
+    // It joined, and has not come yet.
+    expect(conditionsOf(undefined, { nodeCertificate }).fields).toEqual({ phase: 'Disconnected', certificate });
   });
 
   test('that is connected and being filled', () => {
