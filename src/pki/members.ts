@@ -238,6 +238,11 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
         if (entry === undefined || uid === undefined || decodeStored(entry).metadata.uid !== uid) {
           throw new FairwayError('Forbidden', `renewing: the node ${node} of this certificate was deleted`);
         }
+        const last = await store.get(storeKey('certificate', node));
+        const joined = last === undefined ? undefined : (JSON.parse(last.value) as IssuedRecord);
+        if (joined?.uid === uid && joined.fleet !== fleet) {
+          throw new FairwayError('Forbidden', `renewing: the node ${node} has joined the fleet ${joined.fleet} since`);
+        }
         const renewed = await issue(state, { node, fleet, uid }, await keyIn(request), {
           checks: [{ key, modRevision: entry.modRevision }],
           puts: [],

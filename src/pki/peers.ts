@@ -11,8 +11,8 @@ export interface Refusal {
 export interface PeersOptions {
   /** Of the Node object of that name, as this controller's View has it; undefined: there is none. */
   readonly uidOf: (name: string) => string | undefined;
-  /** Until when the newest certificate of a node is good that this authority made; undefined: it made none. */
-  readonly goodUntil: (node: string, uid: string) => number | undefined;
+  /** The newest certificate of a node that this authority made; undefined: it made none. Milliseconds since 1970. */
+  readonly newest: (node: string, uid: string) => { readonly fleet: string; readonly notAfter: number } | undefined;
   /** Of the authority; undefined where one from outside signs, which may have any. */
   readonly trustDomain?: () => string;
   /** Of authorities that take certificates back by lists. */
@@ -27,7 +27,7 @@ export type Identify = (certificate: X509Certificate) => Result<NodeIdentity, Re
  * A node is let in while its Node object is there and its certificate is good. A stream may outlive the certificate that
  * it was opened with, as long as its node has a newer one: so a renewal breaks nothing.
  */
-export function createIdentify({ uidOf, goodUntil, trustDomain, isRevoked, now }: PeersOptions): Identify {
+export function createIdentify({ uidOf, newest, trustDomain, isRevoked, now }: PeersOptions): Identify {
   // Read once: a review looks at those of all streams.
   const known = new WeakMap<X509Certificate, Result<NodeIdentity, string>>();
 
@@ -38,7 +38,7 @@ export function createIdentify({ uidOf, goodUntil, trustDomain, isRevoked, now }
       known.set(certificate, identity);
     }
     if (!identity.ok) return err({ reason: 'unauthenticated', words: `the certificate ${identity.error}` });
-    const { node, uid } = identity.value;
+    const { node, fleet, uid } = identity.value;
     if (trustDomain !== undefined && identity.value.trustDomain !== trustDomain()) {
       return err({ reason: 'unauthenticated', words: 'the certificate is of another trust domain' });
     }
@@ -46,7 +46,11 @@ export function createIdentify({ uidOf, goodUntil, trustDomain, isRevoked, now }
       return err({ reason: 'denied', words: `the node ${node} of this certificate was deleted` });
     }
     if (isRevoked?.(certificate) === true) return err({ reason: 'denied', words: 'the certificate was revoked' });
-    const until = Math.max(certificate.validToDate.getTime(), (uid && goodUntil(node, uid)) || 0);
+    const last = uid === undefined ? undefined : newest(node, uid);
+    if (last !== undefined && last.fleet !== fleet) {
+      return err({ reason: 'denied', words: `the node ${node} has joined the fleet ${last.fleet} since` });
+    }
+    const until = Math.max(certificate.validToDate.getTime(), last?.notAfter ?? 0);
     if (until <= now()) return err({ reason: 'unauthenticated', words: 'the certificate has expired' });
     return ok(identity.value);
   };

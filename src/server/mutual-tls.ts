@@ -116,9 +116,9 @@ function tlsOf(
 ): MutualTls['xds'] {
   const identify = createIdentify({
     uidOf: (name) => uidOf(mirror, name),
-    goodUntil(node, uid) {
+    newest(node, uid) {
       const record = mirror.records.certificates.get(node);
-      return record?.uid === uid ? Date.parse(record.notAfter) : undefined;
+      return record?.uid === uid ? { fleet: record.fleet, notAfter: Date.parse(record.notAfter) } : undefined;
     },
     ...more,
     now,

@@ -1,5 +1,5 @@
 import { connect } from 'node:tls';
-import { ChannelCredentials, status } from '@grpc/grpc-js';
+import { ChannelCredentials, Client, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createKeyAndRequest, proveRenewal } from '../../src/lib/certificate-request.ts';
 import { createRoot, issueToNode } from '../../src/pki/certificates.ts';
@@ -357,6 +357,48 @@ describe('a node that is deleted', () => {
     await ended(stream);
     await until('a further attempt', () => stream.ends.length > 2);
     expect((await fairway.call('GET', '/v1/nodes/gone-2')).status).toBe(404);
+  });
+});
+
+describe('a node that joins another fleet', () => {
+  it('is in that one alone', async () => {
+    const before = await joinAs(fairway, 'moved-1', 'edge');
+    const stream = await open(before);
+    await connected('moved-1');
+    const after = await joinAs(fairway, 'moved-1', 'core');
+    expect(after.uid).toBe(before.uid);
+    expect((await ended(stream)).code).toBe(status.PERMISSION_DENIED);
+    expect(await renewAs(fairway, before)).toMatchObject({ status: 403 });
+    expect((await renewAs(fairway, after)).status).toBe(200);
+    await open(after);
+    await until('the new fleet', async () => (await fairway.call('GET', '/v1/proxies/moved-1')).body.fleet === 'core');
+  });
+});
+
+describe('the client status', () => {
+  const ask = (credentials: ChannelCredentials) =>
+    new Promise<Buffer>((resolve, reject) => {
+      const client = new Client(`localhost:${fairway.xdsPort}`, credentials);
+      const same = (bytes: Buffer) => bytes;
+      const method = '/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus';
+      client.makeUnaryRequest(method, same, same, Buffer.alloc(0), (error, answer) => {
+        client.close();
+        if (error === null) resolve(answer ?? Buffer.alloc(0));
+        else reject(error);
+      });
+    });
+
+  it('tells a node of itself, and nothing to one that is gone', async () => {
+    const [one, two] = [await joinAs(fairway, 'csds-1'), await joinAs(fairway, 'csds-2')];
+    await open(one);
+    await open(two);
+    await connected('csds-1');
+    await connected('csds-2');
+    const told = (await ask(credentialsOf(one))).toString('latin1');
+    expect(told).toContain('csds-1');
+    expect(told).not.toContain('csds-2');
+    await fairway.call('DELETE', '/v1/nodes/csds-1');
+    await expect(ask(credentialsOf(one))).rejects.toMatchObject({ code: status.PERMISSION_DENIED });
   });
 });
 

@@ -71,7 +71,7 @@ describe('who is let in', () => {
   const identify = (options: Partial<Parameters<typeof createIdentify>[0]> = {}) =>
     createIdentify({
       uidOf: () => uid,
-      goodUntil: () => undefined,
+      newest: () => undefined,
       trustDomain: () => trustDomain,
       now: () => now,
       ...options,
@@ -84,15 +84,22 @@ describe('who is let in', () => {
   it.each([
     ['deleted', { uidOf: () => undefined }, 'denied'],
     ['another one of the same name', { uidOf: () => '00000000-0000-4000-8000-000000000000' }, 'denied'],
+    ['in another fleet by now', { newest: () => ({ fleet: 'core', notAfter: now + hour }) }, 'denied'],
     ['of another installation', { trustDomain: () => 'fairway-2' }, 'unauthenticated'],
     ['expired', { now: () => now + hour }, 'unauthenticated'],
-    ['expired, like its newest', { now: () => now + hour, goodUntil: () => now + hour }, 'unauthenticated'],
+    [
+      'expired, like its newest',
+      { now: () => now + hour, newest: () => ({ fleet: 'edge', notAfter: now + hour }) },
+      'unauthenticated',
+    ],
   ])('is not one that is %s', (_name, options, reason) => {
     expect(identify(options)(certificate)).toMatchObject({ ok: false, error: { reason } });
   });
 
   it('is one whose certificate has expired while it has a newer one', () => {
-    expect(identify({ now: () => now + hour, goodUntil: () => now + 2 * hour })(certificate)).toMatchObject({
+    expect(
+      identify({ now: () => now + hour, newest: () => ({ fleet: 'edge', notAfter: now + 2 * hour }) })(certificate),
+    ).toMatchObject({
       ok: true,
     });
   });
@@ -108,7 +115,7 @@ describe('who is let in', () => {
   it('is, without an authority of our own, whoever has a name', async () => {
     const { trustDomain: _none, ...options } = {
       uidOf: () => undefined,
-      goodUntil: () => undefined,
+      newest: () => undefined,
       now: () => Date.now() - hour,
       trustDomain,
     };
