@@ -1,9 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { formatDuration } from '../lib/duration.ts';
 import { FairwayError, type FieldError } from '../lib/errors.ts';
 import type { Result } from '../lib/result.ts';
 import {
   durationMs,
+  fleetDrainTimeoutMs,
   joinTokenDefaults,
+  objectKey,
   parseJoinRequest,
   parseJoinTokenRequest,
   parseRenewalRequest,
@@ -22,7 +25,7 @@ const bodyLimit = 64 * 1024;
  * How nodes become members: tokens for them, and what they are exchanged for. Who joins or renews brings the proof of who
  * it is in the body, and is nobody to the API otherwise.
  */
-export function addMembership(app: FastifyInstance, { ports, bodies, writer }: Api): void {
+export function addMembership(app: FastifyInstance, { ports, view, bodies, writer }: Api): void {
   const json = (schema: string) => ({
     mediaTypes: [...jsonMediaTypes],
     schema: { $ref: `#/components/schemas/${schema}` },
@@ -56,7 +59,9 @@ export function addMembership(app: FastifyInstance, { ports, bodies, writer }: A
     await writer.settled(revision).catch((error: unknown) => {
       if (!(error instanceof FairwayError) || error.code !== 'RevisionTimeout') throw error;
     });
-    return grant;
+    const fleet = view.get(objectKey('Fleet', undefined, grant.fleet));
+    if (fleet?.kind !== 'Fleet') return grant;
+    return { ...grant, drainTimeout: formatDuration(fleetDrainTimeoutMs(fleet.spec)) };
   }
 
   addPath(app, '/v1/join-tokens', {

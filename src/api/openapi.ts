@@ -251,6 +251,7 @@ const membershipSchemas = {
     ca: { ...text, description: 'Whose signatures on certificates of controllers count, PEM.' },
     issuedAt: { ...text, format: 'date-time' },
     notAfter: { ...text, format: 'date-time' },
+    drainTimeout: { ...text, description: 'Of the Fleet, where it exists: for the start of the proxy.' },
   }),
   Authority: object({ trustDomain: text, certificates: { ...text, description: 'PEM.' } }),
   Rotation: object({

@@ -28,7 +28,7 @@ beforeAll(async () => {
   store = createMemoryStore();
   fairway = await startFairway({ store, config: { xdsTls: 'own' } });
   await fairway.put(
-    { kind: 'Fleet', metadata: { name: 'edge' }, spec: {} },
+    { kind: 'Fleet', metadata: { name: 'edge' }, spec: { drainTimeout: '7s' } },
     { kind: 'Fleet', metadata: { name: 'core' }, spec: {} },
   );
 });
@@ -70,6 +70,7 @@ describe('joining', () => {
     const { status, body } = await renewAs(fairway, member);
     expect(status).toBe(200);
     expect(body.uid).toBe(member.uid);
+    expect(body.drainTimeout).toBe('7s');
     const { certificate } = (await fairway.get('Node', 'edge-1')).status;
     expect(certificate).toMatchObject({ issuedAt: body.issuedAt, notAfter: body.notAfter });
   });

@@ -116,7 +116,7 @@ async function envoy(session: Session, extra: readonly string[], options: Option
     io.out.write(bootstrap);
     return exitCodes.ok;
   }
-  const drainTimeoutMs = await drainTimeoutOf(session, options, fleet);
+  const drainTimeoutMs = await drainTimeoutOf(session, options, fleet, identity?.drainTimeout);
   const path = options.envoy ?? (await envoyPath());
   const renewal =
     identity === undefined
@@ -206,7 +206,13 @@ function foreignFiles(options: Options, controllers: readonly HostPort[]): Forei
 /** A proxy starts without its controllers too, so this asks once and does not insist. */
 const fleetTimeoutMs = 2000;
 
-async function drainTimeoutOf(session: Session, { drainTime }: Options, fleet: string): Promise<number> {
+/** `told`: what a member learned when it got its certificate. It has no right to read the Fleet, as a rule. */
+async function drainTimeoutOf(
+  session: Session,
+  { drainTime }: Options,
+  fleet: string,
+  told: string | undefined,
+): Promise<number> {
   if (drainTime !== undefined) return durationOf(drainTime);
   const note = (text: string) => session.io.err.write(`fairway: ${text}\n`);
   try {
@@ -217,6 +223,7 @@ async function drainTimeoutOf(session: Session, { drainTime }: Options, fleet: s
     return durationOf(typeof drainTimeout === 'string' ? drainTimeout : defaultDrainTimeout);
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode === exitCodes.usage) throw error;
+    if (told !== undefined && !isMissing(error)) return durationOf(told);
     note(
       isMissing(error)
         ? `there is no fleet ${fleet} yet: this Envoy serves nothing until there is`

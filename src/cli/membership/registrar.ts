@@ -25,6 +25,8 @@ export interface Grant {
   readonly ca: string;
   readonly issuedAt: string;
   readonly notAfter: string;
+  /** Of the fleet; absent: it did not exist. */
+  readonly drainTimeout?: string;
 }
 
 /** Whom to trust: roots in PEM, and the installation that controllers are of. */
