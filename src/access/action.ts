@@ -1,7 +1,18 @@
 import type { Kind } from '../model/index.ts';
 
 /** What may be asked for that is no object of an operator. */
-export const facilities = ['Apply', 'Proxy', 'Commit', 'Metrics', 'Token', 'Controller', 'Event', 'Audit'] as const;
+export const facilities = [
+  'Apply',
+  'JoinToken',
+  'Authority',
+  'Proxy',
+  'Commit',
+  'Metrics',
+  'Token',
+  'Controller',
+  'Event',
+  'Audit',
+] as const;
 
 export type Facility = (typeof facilities)[number];
 
@@ -42,6 +53,8 @@ const families: { readonly [K in Kind | Facility]: Family } = {
   Route: 'service',
   Token: 'access',
   Apply: 'set',
+  JoinToken: 'machinery',
+  Authority: 'machinery',
   Proxy: 'insight',
   Commit: 'insight',
   Controller: 'insight',

@@ -21,7 +21,7 @@ const systemScope = 'system';
  * | machinery | any role, or `machinery` | `machinery` |
  * | access | admin of any scope | admin of any scope; what exactly may be given is decided in granting.ts |
  * | set | nobody | whoever may write anything at all |
- * | insight | viewer of all scopes, or `machinery` | nobody |
+ * | insight | viewer of all scopes, or `machinery` | `machinery` |
  * | metrics | viewer of all scopes, or `metrics` | nobody |
  * | audit | admin of all scopes | nobody |
  *
@@ -55,10 +55,8 @@ function refusalOf(grants: readonly Grant[], { verb, kind, scope = everyScope }:
         'a role that writes',
       );
     case 'insight':
-      return need(
-        reads && (hasRole(grants, 'viewer', everyScope) || hasPermission(grants, 'machinery')),
-        ofAll('machinery'),
-      );
+      if (!reads) return need(hasPermission(grants, 'machinery'), permission('machinery'));
+      return need(hasRole(grants, 'viewer', everyScope) || hasPermission(grants, 'machinery'), ofAll('machinery'));
     case 'metrics':
       return need(
         reads && (hasRole(grants, 'viewer', everyScope) || hasPermission(grants, 'metrics')),

@@ -4,13 +4,20 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
+  type FastifyServerOptions,
   LogController,
 } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import { errorCodes, FairwayError } from '../lib/errors.ts';
+import type { TlsFiles } from '../lib/tls-files.ts';
 import type { Store } from '../store/store.ts';
 import type { Api } from './api.ts';
 import { addApply } from './apply.ts';
+import { type Authenticator, createAuthenticator, createOpenDoor } from './auth/authenticator.ts';
+import { type AccessEvent, addGate } from './auth/gate.ts';
+import { createGrants } from './auth/grants.ts';
+import type { OidcOptions } from './auth/oidc.ts';
+import { createSecure, type Secure } from './auth/secure.ts';
 import { createBodies } from './body.ts';
 import { addDocs } from './docs.ts';
 import { addExplain } from './explain.ts';
@@ -24,10 +31,26 @@ import type { Ports } from './ports.ts';
 import { fairwayErrorOf, problemMediaType, problemOf } from './problem.ts';
 import { addProxies } from './proxies.ts';
 import { addResources } from './resources.ts';
+import { addTokens } from './tokens.ts';
 import { createWatches } from './watches.ts';
+import { addWhoami } from './whoami.ts';
 import { createWriter } from './writer.ts';
 
+/** Who is let in. */
+export interface AccessOptions {
+  /** `none`: whoever reaches the port is `local` and may do everything. */
+  readonly authentication: 'required' | 'none';
+  readonly oidc?: OidcOptions | undefined;
+  /** Measurements for everybody, without a word who they are. */
+  readonly openMetrics?: boolean;
+  /** Failed logins and refusals, as they happen. */
+  readonly onEvent?: (event: AccessEvent) => void;
+}
+
 export interface ApiOptions {
+  readonly access: AccessOptions;
+  /** Absent: plain text. */
+  readonly tls?: TlsFiles;
   readonly store: Store;
   readonly ports: Ports;
   readonly clock: Clock;
@@ -45,6 +68,8 @@ export interface ApiOptions {
  * first, then waits for requests under way.
  */
 export function createApi({
+  access,
+  tls,
   store,
   ports,
   clock,
@@ -55,7 +80,8 @@ export function createApi({
   version = '0.0.0',
 }: ApiOptions): FastifyInstance {
   const limits = { ...defaultLimits, ...given };
-  const app = Fastify({
+  const secure = tls === undefined ? undefined : createSecure(tls);
+  const app = createApp(secure, {
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
     logController: new LogController({ disableRequestLogging: true }),
     requestIdHeader: false,
@@ -65,6 +91,7 @@ export function createApi({
     frameworkErrors: (error, request, reply) => answerError(error, request, reply),
     clientErrorHandler,
   });
+  secure?.follow(app.server);
   const watches = createWatches();
   const sorted = createSortedObjects(ports.view);
   const writer = createWriter({ store, ports, clock, newId, limits, log });
@@ -81,9 +108,19 @@ export function createApi({
     reply.header('x-request-id', request.id);
     if (request.routeOptions.config.always !== true && request.url.startsWith('/v1/')) assertReady(ports.unready);
   });
+  const grants = createGrants(ports.view);
+  addGate(app, {
+    authenticator: authenticatorOf({ access, ports, limits, clock, secure }),
+    grants,
+    requests: { perSecond: limits.requestsPerSecond, burst: limits.requestBurst },
+    clock,
+    onEvent: (event) => access.onEvent?.(event),
+  });
   if (log !== undefined) app.addHook('onResponse', async (request, reply) => logAnswer(log, request, reply));
   app.addHook('preClose', async () => watches.close());
   app.addHook('onClose', async () => {
+    secure?.close();
+    grants.close();
     sorted.close();
     await bodies.close();
   });
@@ -94,10 +131,37 @@ export function createApi({
   addProxies(app, ports);
   addExplain(app, ports);
   addMembership(app, api);
-  addHealth(app, ports);
+  addTokens(app, api, store, newId);
+  addWhoami(app);
+  addHealth(app, ports, { openMetrics: access.openMetrics ?? false });
   addDocument(app, document);
   addDocs(app, document);
   return app;
+}
+
+function createApp(secure: Secure | undefined, options: FastifyServerOptions): FastifyInstance {
+  if (secure === undefined) return Fastify(options);
+  // An HTTPS server is an HTTP server to whoever only answers requests.
+  return Fastify({ ...options, https: secure.options } as FastifyServerOptions) as FastifyInstance;
+}
+
+interface GateParts {
+  readonly access: AccessOptions;
+  readonly ports: Ports;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly secure: Secure | undefined;
+}
+
+function authenticatorOf({ access, ports, limits, clock, secure }: GateParts): Authenticator {
+  if (access.authentication === 'none') return createOpenDoor();
+  return createAuthenticator({
+    tokens: ports.tokens,
+    oidc: access.oidc,
+    isCurrentTls: (socket) => secure?.isCurrent(socket) ?? false,
+    failures: { perSecond: limits.loginFailuresPerSecond, burst: limits.loginFailureBurst },
+    clock,
+  });
 }
 
 /**
@@ -126,7 +190,9 @@ function answerError(thrown: FastifyError | Error, request: FastifyRequest, repl
   }
   const { http, retryable } = errorCodes[error.code];
   reply.header('x-request-id', request.id);
-  if (retryable) reply.header('retry-after', '1');
+  if (retryable) reply.header('retry-after', String(error.extra['retryAfterSeconds'] ?? 1));
+  // RFC 6750 section 3.
+  if (error.code === 'Unauthenticated') reply.header('www-authenticate', 'Bearer realm="fairway"');
   return reply
     .code(http)
     .type(problemMediaType)

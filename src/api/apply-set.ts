@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FairwayError, type FieldError } from '../lib/errors.ts';
 import { type FairwayObject, kindNames, type ObjectKey, parseObjectKey } from '../model/index.ts';
+import type { Authority } from './auth/authority.ts';
 import { completing, invalidObject, parseDraft } from './draft.ts';
 import type { LabelSelector } from './label-selector.ts';
 import type { View } from './ports.ts';
@@ -59,12 +60,21 @@ function withoutTwin(entry: SetEntry, first: Map<ObjectKey, string>): SetEntry {
 
 /**
  * Deletions of what the selector matches and the set does not have. Who refers comes before who is referred to. Nodes
- * register themselves, and what another source keeps is not the operators' to prune.
+ * register themselves, what another source keeps is not the operators' to prune, and what whoever asks may not see is
+ * not meant.
  */
-export function prunedEntries(entries: readonly SetEntry[], selects: LabelSelector, view: View): readonly SetEntry[] {
+export function prunedEntries(
+  entries: readonly SetEntry[],
+  selects: LabelSelector,
+  view: View,
+  authority: Authority,
+): readonly SetEntry[] {
   const kept = new Set(entries.map(({ key }) => key));
   const isPruned = (object: FairwayObject) =>
-    object.metadata.source === undefined && selects(object.metadata.labels) && !kept.has(keyOf(object));
+    authority.sees(object.kind, object.metadata.scope) &&
+    object.metadata.source === undefined &&
+    selects(object.metadata.labels) &&
+    !kept.has(keyOf(object));
   return kindNames
     .toReversed()
     .filter((kind) => kind !== 'Node')

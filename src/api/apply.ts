@@ -4,6 +4,8 @@ import { kindNames, parseObjectKey } from '../model/index.ts';
 import { describePlan, describeRehearsal, revisionHeader } from './answer.ts';
 import type { Api } from './api.ts';
 import { combineRefusals, missingScopeInSet, prunedEntries, readEntries, type SetEntry } from './apply-set.ts';
+import type { Authority } from './auth/authority.ts';
+import { authorityOf } from './auth/gate.ts';
 import { jsonMediaTypes, yamlMediaTypes } from './body.ts';
 import { parseLabelSelector } from './label-selector.ts';
 import type { Limits } from './limits.ts';
@@ -33,6 +35,7 @@ const parameters = {
 } as const;
 
 interface ApplyOptions {
+  readonly authority: Authority;
   readonly force: boolean;
   readonly confirmRemovals: number | undefined;
 }
@@ -45,6 +48,7 @@ function applyOperation(api: Api): Operation {
   const { limits, clock, view, writer } = api;
   const result = { schema: { $ref: '#/components/schemas/ApplyResult' } };
   return {
+    access: { verb: 'write', kind: 'Apply' },
     // A path has one limit; the smaller one of an atomic apply is looked at once the query is read.
     bodyLimit: limits.bulkBodyBytes,
     description: {
@@ -69,15 +73,16 @@ function applyOperation(api: Api): Operation {
     },
     async handler(request, reply) {
       const given = readQuery(request.query, parameters);
+      const authority = authorityOf(request);
       const isAtomic = given.atomic ?? true;
       const prunes = given.prune === undefined ? undefined : parseLabelSelector(given.prune, 'prune');
       const entries = await readEntries(splitSet(await api.bodies.values(bodyOf(request, limits, isAtomic))), clock());
       if (isAtomic || given.dryRun === true || prunes !== undefined) assertAllValid(entries);
       if (prunes !== undefined) {
         await writer.upToDate();
-        entries.push(...prunedEntries(entries, prunes, view));
+        entries.push(...prunedEntries(entries, prunes, view, authority));
       }
-      const options = { force: given.force ?? false, confirmRemovals: given.confirmRemovals };
+      const options = { authority, force: given.force ?? false, confirmRemovals: given.confirmRemovals };
       if (given.dryRun === true) return rehearse(entries, options, api);
       return isAtomic ? applyAtomically(entries, options, api, reply) : applyEach(entries, options, api, reply);
     },
@@ -142,7 +147,7 @@ async function applyAtomically(entries: readonly SetEntry[], options: ApplyOptio
 async function applyEach(entries: readonly SetEntry[], options: ApplyOptions, api: Api, reply: FastifyReply) {
   const { writer, limits } = api;
   // Once for the whole set: one object at a time would never look like much.
-  assertConfirmed(await writer.removals(intentsOf(entries)), options.confirmRemovals);
+  assertConfirmed(await writer.removals(intentsOf(entries), options.authority), options.confirmRemovals);
   const results = new Map<SetEntry, { readonly plan: Plan; readonly revision: number } | FairwayError>();
   const write = async (entry: SetEntry) => {
     if (entry.ask instanceof FairwayError) {
@@ -150,7 +155,7 @@ async function applyEach(entries: readonly SetEntry[], options: ApplyOptions, ap
       return;
     }
     try {
-      const { revision, plans } = await writer.write([entry.ask], { force: options.force, isPreviewed: true });
+      const { revision, plans } = await writer.write([entry.ask], { ...options, isPreviewed: true });
       const [plan] = plans;
       if (plan !== undefined) results.set(entry, { plan, revision });
     } catch (error) {

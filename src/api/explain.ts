@@ -9,6 +9,7 @@ import { invalidParameter, readQuery } from './query.ts';
 export function addExplain(app: FastifyInstance, { explain, view }: Ports): void {
   addPath(app, '/v1/scopes/:scope/virtual-services/:name/explain', {
     GET: {
+      access: { verb: 'read', kind: 'VirtualService' },
       description: {
         operationId: 'explainVirtualService',
         tag: 'explain',
@@ -28,6 +29,7 @@ export function addExplain(app: FastifyInstance, { explain, view }: Ports): void
   });
   addPath(app, '/v1/commits/:revision', {
     GET: {
+      access: { verb: 'read', kind: 'Commit' },
       description: {
         operationId: 'getCommit',
         tag: 'explain',

@@ -4,13 +4,18 @@ import { addPath } from './operation.ts';
 import type { Ports } from './ports.ts';
 
 /** Whether the process runs, whether it can serve, and its measurements. All answer before the server is ready. */
-export function addHealth(app: FastifyInstance, { unready, metrics, metricsContentType, view }: Ports): void {
+export function addHealth(
+  app: FastifyInstance,
+  { unready, metrics, metricsContentType, view }: Ports,
+  { openMetrics }: { readonly openMetrics: boolean },
+): void {
   const state = { schema: { type: 'object', properties: { status: { type: 'string' } } } };
   addPath(
     app,
     '/healthz',
     {
       GET: {
+        access: 'open',
         description: {
           operationId: 'healthz',
           tag: 'health',
@@ -27,6 +32,7 @@ export function addHealth(app: FastifyInstance, { unready, metrics, metricsConte
     '/readyz',
     {
       GET: {
+        access: 'open',
         description: {
           operationId: 'readyz',
           tag: 'health',
@@ -46,6 +52,7 @@ export function addHealth(app: FastifyInstance, { unready, metrics, metricsConte
     '/metrics',
     {
       GET: {
+        access: openMetrics ? 'open' : { verb: 'read', kind: 'Metrics' },
         description: {
           operationId: 'metrics',
           tag: 'health',

@@ -9,10 +9,16 @@
  * A body becomes an object through the model's own check alone. fastify gets no schemas: its validator coerces and
  * drops silently. The OpenAPI document is made from the routes and from the model's schemas.
  *
+ * Every request passes one gate (auth/gate.ts): who asks, how often, and whether they may; a route that does not say what
+ * it demands is closed.
+ *
  * The path of a write: body.ts (bytes → value) → draft.ts (value → draft) → write.ts (draft and what is stored → plan
  * → transaction; pure) → writer.ts (reads, checks against the View, commits, tries again after a lost race).
  */
-export { type ApiOptions, createApi } from './app.ts';
+export { type AccessOptions, type ApiOptions, createApi } from './app.ts';
+export type { AccessEvent } from './auth/gate.ts';
+export type { OidcOptions } from './auth/oidc.ts';
+export { mintToken } from './auth/static-tokens.ts';
 export { defaultLimits, type Limits } from './limits.ts';
 export type { EndedRequest, RequestMeter } from './meter.ts';
 export type {
@@ -33,5 +39,6 @@ export type {
   ResourceName,
   Rotation,
   Status,
+  Tokens,
   View,
 } from './ports.ts';

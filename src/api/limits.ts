@@ -23,6 +23,16 @@ export interface Limits {
   readonly pageObjects: number;
   /** How often a watch says which revision it has reached. */
   readonly bookmarkMs: number;
+  /** Requests of one identity: for ever, and at once after a rest. */
+  readonly requestsPerSecond: number;
+  readonly requestBurst: number;
+  /** Watches of one identity that are open at a time. */
+  readonly watchesPerIdentity: number;
+  /** Failed logins of one peer: for ever, and at once after a rest. */
+  readonly loginFailuresPerSecond: number;
+  readonly loginFailureBurst: number;
+  /** API tokens that there may be. */
+  readonly tokens: number;
 }
 
 const kib = 1024;
@@ -40,4 +50,10 @@ export const defaultLimits: Limits = {
   bulkConcurrency: 32,
   pageObjects: 1000,
   bookmarkMs: 10_000,
+  requestsPerSecond: 1000,
+  requestBurst: 2000,
+  watchesPerIdentity: 100,
+  loginFailuresPerSecond: 1,
+  loginFailureBurst: 20,
+  tokens: 10_000,
 };

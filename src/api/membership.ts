@@ -66,6 +66,7 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
 
   addPath(app, '/v1/join-tokens', {
     GET: {
+      access: { verb: 'read', kind: 'JoinToken' },
       description: {
         operationId: 'listJoinTokens',
         tag: 'membership',
@@ -78,6 +79,7 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
       },
     },
     POST: {
+      access: { verb: 'write', kind: 'JoinToken' },
       bodyLimit,
       description: {
         operationId: 'createJoinToken',
@@ -96,6 +98,7 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
   });
   addPath(app, '/v1/join-tokens/:id', {
     DELETE: {
+      access: { verb: 'delete', kind: 'JoinToken' },
       description: {
         operationId: 'deleteJoinToken',
         tag: 'membership',
@@ -111,71 +114,60 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
       },
     },
   });
-  addPath(
-    app,
-    '/v1/join',
-    {
-      POST: {
-        bodyLimit,
-        description: {
-          operationId: 'join',
-          tag: 'membership',
-          summary: 'Exchange a join token and a request for a certificate, as a node does',
-          body: json('JoinRequest'),
-          answers: { 200: answer('The certificate, and whom to trust.', 'Membership') },
-        },
-        async handler(request, reply) {
-          const members = membership();
-          reply.header('cache-control', 'no-store');
-          return granted(await members.join(await bodyOf(request, parseJoinRequest)));
-        },
+  addPath(app, '/v1/join', {
+    POST: {
+      access: 'open',
+      bodyLimit,
+      description: {
+        operationId: 'join',
+        tag: 'membership',
+        summary: 'Exchange a join token and a request for a certificate, as a node does',
+        body: json('JoinRequest'),
+        answers: { 200: answer('The certificate, and whom to trust.', 'Membership') },
+      },
+      async handler(request, reply) {
+        const members = membership();
+        reply.header('cache-control', 'no-store');
+        return granted(await members.join(await bodyOf(request, parseJoinRequest)));
       },
     },
-    { open: true },
-  );
-  addPath(
-    app,
-    '/v1/renew',
-    {
-      POST: {
-        bodyLimit,
-        description: {
-          operationId: 'renew',
-          tag: 'membership',
-          summary: 'The next certificate for whoever proves to have the present one',
-          body: json('RenewalRequest'),
-          answers: { 200: answer('The certificate, and whom to trust.', 'Membership') },
-        },
-        async handler(request, reply) {
-          const members = membership();
-          reply.header('cache-control', 'no-store');
-          return granted(await members.renew(await bodyOf(request, parseRenewalRequest)));
-        },
+  });
+  addPath(app, '/v1/renew', {
+    POST: {
+      access: 'open',
+      bodyLimit,
+      description: {
+        operationId: 'renew',
+        tag: 'membership',
+        summary: 'The next certificate for whoever proves to have the present one',
+        body: json('RenewalRequest'),
+        answers: { 200: answer('The certificate, and whom to trust.', 'Membership') },
+      },
+      async handler(request, reply) {
+        const members = membership();
+        reply.header('cache-control', 'no-store');
+        return granted(await members.renew(await bodyOf(request, parseRenewalRequest)));
       },
     },
-    { open: true },
-  );
-  addPath(
-    app,
-    '/v1/ca',
-    {
-      GET: {
-        description: {
-          operationId: 'getAuthority',
-          tag: 'membership',
-          summary: 'Certificates of the authority of nodes and controllers',
-          answers: { 200: answer('The roots whose signatures count.', 'Authority') },
-        },
-        async handler(request) {
-          readQuery(request.query, {});
-          return membership().authority();
-        },
+  });
+  addPath(app, '/v1/ca', {
+    GET: {
+      access: 'open',
+      description: {
+        operationId: 'getAuthority',
+        tag: 'membership',
+        summary: 'Certificates of the authority of nodes and controllers',
+        answers: { 200: answer('The roots whose signatures count.', 'Authority') },
+      },
+      async handler(request) {
+        readQuery(request.query, {});
+        return membership().authority();
       },
     },
-    { open: true },
-  );
+  });
   addPath(app, '/v1/ca/rotation', {
     GET: {
+      access: { verb: 'read', kind: 'Authority' },
       description: {
         operationId: 'getRotation',
         tag: 'membership',
@@ -188,6 +180,7 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
       },
     },
     POST: {
+      access: { verb: 'write', kind: 'Authority' },
       description: {
         operationId: 'startRotation',
         tag: 'membership',

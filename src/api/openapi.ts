@@ -9,8 +9,9 @@ import {
   kindNames,
   objectSchema,
   renewalRequestSchema,
+  tokenRequestSchema,
 } from '../model/index.ts';
-import { type Answer, addPath, type OperationDescription } from './operation.ts';
+import { type AccessRule, type Answer, addPath, type OperationDescription } from './operation.ts';
 import { problemMediaType } from './problem.ts';
 
 /**
@@ -29,7 +30,7 @@ export function collectDocument(app: FastifyInstance, version: string): Document
     const operation = config?.operation;
     if (operation === undefined || typeof method !== 'string' || method === 'HEAD') return;
     const path = url.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(url, operation) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(url, operation, config?.access) };
   });
   return {
     openapi: '3.1.0',
@@ -42,7 +43,8 @@ export function collectDocument(app: FastifyInstance, version: string): Document
     servers: [{ url: '/' }],
     tags: [...kindNames.map((kind) => ({ name: kind, description: kindInfo(kind).description })), ...otherTags],
     paths,
-    components: { schemas: schemas(), responses: { Problem: problemAnswer } },
+    security: [{ token: [] }, { certificate: [] }],
+    components: { schemas: schemas(), responses: { Problem: problemAnswer }, securitySchemes },
   };
 }
 
@@ -54,6 +56,7 @@ export function addDocument(app: FastifyInstance, document: Document): void {
     '/openapi.json',
     {
       GET: {
+        access: 'open',
         description: {
           operationId: 'openapi',
           tag: 'health',
@@ -70,8 +73,18 @@ export function addDocument(app: FastifyInstance, document: Document): void {
   );
 }
 
+const securitySchemes = {
+  token: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API token, or a token of the OpenID provider that the server trusts.',
+  },
+  certificate: { type: 'mutualTLS', description: 'A client certificate of a CA that the server trusts.' },
+};
+
 const otherTags = [
   { name: 'apply', description: 'Several objects at once.' },
+  { name: 'access', description: 'Who you are, and API tokens.' },
   { name: 'proxies', description: 'Connected proxies.' },
   { name: 'membership', description: 'How nodes join a fleet and stay in it.' },
   { name: 'health', description: 'The server itself.' },
@@ -82,7 +95,9 @@ const problemAnswer = {
   content: { [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
 };
 
-function describe(url: string, operation: OperationDescription): Json {
+const problem = { $ref: '#/components/responses/Problem' };
+
+function describe(url: string, operation: OperationDescription, access: AccessRule | undefined): Json {
   const { operationId, tag, summary, query = {}, headers = {}, body, answers } = operation;
   const parameters = [
     ...[...url.matchAll(/:(\w+)/g)].map(([, name]) => ({
@@ -103,11 +118,14 @@ function describe(url: string, operation: OperationDescription): Json {
     operationId,
     tags: [tag],
     summary,
+    ...(access === 'open' && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && { requestBody: { required: true, content: contentOf(body.mediaTypes, body.schema) } }),
     responses: {
       ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, describeAnswer(answer)])),
-      default: { $ref: '#/components/responses/Problem' },
+      ...(access !== 'open' && { 401: problem, 429: problem }),
+      ...(access !== 'open' && access !== 'identified' && { 403: problem }),
+      default: problem,
     },
   };
 }
@@ -162,7 +180,9 @@ function schemas(): Json {
       pointer: { ...text, description: 'Where it stands in the body.' },
       problem: ref('Problem'),
     }),
+    TokenRequest: plain(tokenRequestSchema),
     DryRun: dryRunSchema,
+    ...accessSchemas,
     ...proxySchemas,
     JoinTokenRequest: plain(joinTokenRequestSchema),
     JoinRequest: plain(joinRequestSchema),
@@ -261,6 +281,27 @@ const membershipSchemas = {
         'Spreading: nodes go over to the new root as they renew. Serving: controllers have, and the old root goes in a moment.',
     },
     waitingFor: object({ count: number, nodes: list(text) }),
+  }),
+};
+
+const tokenProperties = {
+  id: { ...text, description: 'The half of its text that is no secret.' },
+  name: { ...text, description: 'As in role bindings.' },
+  createdAt: { ...text, format: 'date-time' },
+  createdBy: text,
+  expiresAt: { ...text, format: 'date-time', description: 'Absent: when it is deleted.' },
+};
+const grant = object({ binding: text, role: text, scopes: list(text), permissions: list(text) });
+
+const accessSchemas = {
+  Token: object(tokenProperties),
+  NewToken: object({ ...tokenProperties, token: { ...text, description: 'Its text. It is not kept.' } }),
+  TokenList: object({ metadata: object({ revision: text }), items: list(ref('Token')) }),
+  Whoami: object({
+    name: text,
+    kind: { enum: ['token', 'certificate', 'oidc', 'local'] },
+    groups: list(text),
+    grants: list(grant),
   }),
 };
 

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import type { Facility, Verb } from '../access/index.ts';
 import { FairwayError } from '../lib/errors.ts';
+import type { Kind } from '../model/index.ts';
 import type { Parameters } from './query.ts';
 
 /**
@@ -7,11 +9,22 @@ import type { Parameters } from './query.ts';
  * descriptions of the routes that are really there (openapi.ts).
  */
 export interface Operation {
+  readonly access: AccessRule;
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
   readonly description: OperationDescription;
   /** Largest body in bytes. */
   readonly bodyLimit?: number;
 }
+
+/**
+ * Who may use an operation. `open`: anybody. `identified`: anybody who says who they are. Else whoever may do that to
+ * things of that kind: in the scope of the path, if it has one; `filtered` answers about many scopes, leaves out what
+ * may not be seen, and is closed to those who may see nothing.
+ */
+export type AccessRule =
+  | 'open'
+  | 'identified'
+  | { readonly verb: Verb; readonly kind: Kind | Facility; readonly scope?: 'filtered' };
 
 type SchemaRef = Readonly<Record<string, unknown>>;
 
@@ -39,8 +52,8 @@ declare module 'fastify' {
     operation?: OperationDescription;
     /** Answered also while the server is not ready. */
     always?: boolean;
-    /** Answered to everybody: who sends it is proven in the body, if that matters. */
-    open?: boolean;
+    /** Absent: nobody may use it. */
+    access?: AccessRule;
   }
 }
 
@@ -53,18 +66,18 @@ export function addPath(
   app: FastifyInstance,
   url: string,
   operations: Operations,
-  { always = false, open = false }: { readonly always?: boolean; readonly open?: boolean } = {},
+  { always = false }: { readonly always?: boolean } = {},
 ): void {
   const allowed = new Set<HTTPMethods>();
   for (const [method, operation] of Object.entries(operations)) {
-    const { handler, description, bodyLimit } = operation;
+    const { access, handler, description, bodyLimit } = operation;
     allowed.add(method);
     if (method === 'GET') allowed.add('HEAD');
     app.route({
       method,
       url,
       handler,
-      config: { operation: description, always, open },
+      config: { operation: description, always, access },
       ...(bodyLimit !== undefined && { bodyLimit }),
     });
   }
@@ -73,7 +86,7 @@ export function addPath(
     method: methods.filter((method) => !allowed.has(method)),
     url,
     // The answer does not depend on whether the server is ready, nor on the body: it is refused before it is read.
-    config: { always: true },
+    config: { always: true, access: 'identified' },
     onRequest: async (request, reply) => {
       reply.header('allow', allow);
       throw new FairwayError('MethodNotAllowed', `${request.method} is no method of this path; it has ${allow}`, {

@@ -2,6 +2,7 @@
  * What the API needs from rooms that it may not import. The composition (server/) fills these in; tests give their
  * own. All reads are synchronous and see one world until the next `await`.
  */
+import type { TokenRecord } from '../access/index.ts';
 import type { FairwayObject, Kind, ObjectKey } from '../model/index.ts';
 
 /** Status of one object, as computed now. Never stored. */
@@ -238,10 +239,17 @@ export interface Membership {
   rotate(): Promise<boolean>;
 }
 
+/** API tokens as this controller's View has them. */
+export interface Tokens {
+  get(id: string): TokenRecord | undefined;
+  list(): Iterable<TokenRecord>;
+}
+
 export interface Ports {
   /** Absent: nodes are not members, or get their certificates elsewhere. */
   readonly membership?: Membership;
   readonly view: View;
+  readonly tokens: Tokens;
   readonly preview: Preview;
   readonly proxies: Proxies;
   readonly explain: Explain;

@@ -9,6 +9,7 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
   const query = { fleet: text('Only proxies of this fleet.') } as const;
   addPath(app, '/v1/proxies', {
     GET: {
+      access: { verb: 'read', kind: 'Proxy' },
       description: {
         operationId: 'listProxies',
         tag: 'proxies',
@@ -28,6 +29,7 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
   });
   addPath(app, '/v1/proxies/:node', {
     GET: {
+      access: { verb: 'read', kind: 'Proxy' },
       description: {
         operationId: 'getProxy',
         tag: 'proxies',
@@ -46,6 +48,7 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
   const comparing = { 202: { description: 'It has begun.', schema: { $ref: '#/components/schemas/Comparison' } } };
   addPath(app, '/v1/proxies/:node/compare', {
     POST: {
+      access: { verb: 'write', kind: 'Proxy' },
       description: {
         operationId: 'compareProxy',
         tag: 'proxies',
@@ -63,6 +66,7 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
   });
   addPath(app, '/v1/compare', {
     POST: {
+      access: { verb: 'write', kind: 'Proxy' },
       description: {
         operationId: 'compareProxies',
         tag: 'proxies',
@@ -84,6 +88,7 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
   } as const;
   addPath(app, '/v1/proxies/:node/config', {
     GET: {
+      access: { verb: 'read', kind: 'Proxy' },
       description: {
         operationId: 'getProxyConfig',
         tag: 'proxies',

@@ -12,6 +12,8 @@ import {
 } from '../model/index.ts';
 import { describeRehearsal, revisionHeader, sendJson } from './answer.ts';
 import type { Api } from './api.ts';
+import { authorityOf } from './auth/gate.ts';
+import { seenBy } from './auth/seen-by.ts';
 import { jsonMediaTypes, patchMediaTypes, yamlMediaTypes } from './body.ts';
 import { completing, parseDraft } from './draft.ts';
 import { listAnswer, takePage } from './listing.ts';
@@ -75,6 +77,7 @@ function listOperation(kind: Kind, api: Api): Operation {
     ...watchParameters,
   } as const;
   return {
+    access: { verb: 'read', kind, scope: 'filtered' },
     description: {
       ...described(kind, 'list', `List or watch objects of kind ${kind}`),
       query,
@@ -84,11 +87,13 @@ function listOperation(kind: Kind, api: Api): Operation {
     },
     async handler(request, reply) {
       const given = readQuery(request.query, query);
-      const selection = parseSelection(given, kind);
+      const authority = authorityOf(request);
+      const selection = seenBy(authority, parseSelection(given, kind), kind);
       const identity = selectionText(kind, given);
       const start = given.continue === undefined ? undefined : readContinue(given.continue, identity);
       await reachedForReading(view, Math.max(given.minRevision ?? 0, start?.revision ?? 0), limits);
-      if (given.watch === true) return openWatch(request, reply, api, { kind, selection, after: given.after });
+      if (given.watch === true)
+        return openWatch(request, reply, api, { kind, selection, after: given.after, authority });
       const page = takePage(sorted.of(kind), view, { selection, selectionText: identity, limit: given.limit, start });
       reply.header(revisionHeader, String(page.revision));
       return sendJson(reply, listAnswer(kind, page, view));
@@ -99,6 +104,7 @@ function listOperation(kind: Kind, api: Api): Operation {
 function getOperation(kind: Kind, api: Api): Operation {
   const { view, limits } = api;
   return {
+    access: { verb: 'read', kind },
     description: {
       ...described(kind, 'get', `Read or watch one ${kind}`),
       query: readOneParameters,
@@ -109,8 +115,9 @@ function getOperation(kind: Kind, api: Api): Operation {
       const given = readQuery(request.query, readOneParameters);
       await reachedForReading(view, given.minRevision, limits);
       if (given.watch === true) {
-        const selection = parseSelection(path, kind);
-        return openWatch(request, reply, api, { kind, selection, after: given.after });
+        const authority = authorityOf(request);
+        const selection = seenBy(authority, parseSelection(path, kind), kind);
+        return openWatch(request, reply, api, { kind, selection, after: given.after, authority });
       }
       const key = objectKey(kind, path.scope, path.name);
       const object = view.get(key);
@@ -123,6 +130,7 @@ function getOperation(kind: Kind, api: Api): Operation {
 
 function putOperation(kind: Kind, api: Api): Operation {
   return {
+    access: { verb: 'write', kind },
     bodyLimit: api.limits.objectBodyBytes,
     description: {
       ...described(kind, 'put', `Create or replace one ${kind}`),
@@ -152,6 +160,7 @@ function putOperation(kind: Kind, api: Api): Operation {
 
 function patchOperation(kind: Kind, api: Api): Operation {
   return {
+    access: { verb: 'write', kind },
     bodyLimit: api.limits.objectBodyBytes,
     description: {
       ...described(kind, 'patch', `Change one ${kind} by a JSON Merge Patch`),
@@ -186,6 +195,7 @@ function patchOperation(kind: Kind, api: Api): Operation {
 
 function deleteOperation(kind: Kind, api: Api): Operation {
   return {
+    access: { verb: 'delete', kind },
     description: {
       ...described(kind, 'delete', `Delete one ${kind}`),
       query: deleteParameters,
@@ -220,7 +230,8 @@ interface WriteParameters {
 
 async function answerWrite(reply: FastifyReply, api: Api, intent: Intent, given: WriteParameters) {
   const { writer, view } = api;
-  const options = { force: given.force ?? false, confirmRemovals: given.confirmRemovals };
+  const authority = authorityOf(reply.request);
+  const options = { authority, force: given.force ?? false, confirmRemovals: given.confirmRemovals };
   if (given.dryRun === true) return describeRehearsal(await writer.rehearse([intent], options));
   const { revision, plans } = await writer.write([intent], options);
   await writer.settled(revision);

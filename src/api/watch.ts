@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { identityKey } from '../access/index.ts';
 import { FairwayError } from '../lib/errors.ts';
 import type { Kind } from '../model/index.ts';
 import { revisionHeader } from './answer.ts';
 import type { Api } from './api.ts';
+import type { Authority } from './auth/authority.ts';
+import { tooMany } from './auth/gate.ts';
 import type { Answer } from './operation.ts';
 import { show } from './present.ts';
 import { flag, wholeNumber } from './query.ts';
@@ -43,11 +46,19 @@ export interface WatchRequest {
   readonly kind: Kind;
   readonly selection: Selection;
   readonly after: number | undefined;
+  readonly authority: Authority;
 }
 
 /** Answers a request with a watch. Throws `RevisionCompacted` when the View does not reach back to `after`. */
 export async function openWatch(request: FastifyRequest, reply: FastifyReply, api: Api, watch: WatchRequest) {
   const { view, limits, watches } = api;
+  const owner = identityKey(watch.authority.identity);
+  if (watches.openOf(owner) >= limits.watchesPerIdentity) {
+    throw tooMany(
+      `watching: you have ${limits.watchesPerIdentity} watches open, and may not have more`,
+      limits.bookmarkMs,
+    );
+  }
   const isSse = (request.headers.accept ?? '').includes(eventStream);
   const after = watch.after ?? lastEventId(request);
   await reachedForReading(view, after, limits);
@@ -68,7 +79,7 @@ export async function openWatch(request: FastifyRequest, reply: FastifyReply, ap
     controller.abort();
     if (stream.readableLength > 0) stream.destroy();
   };
-  const forget = watches.add(end);
+  const forget = watches.add(owner, end);
   request.becomeWatch();
   stream.once('close', () => {
     // Also ends the wait of a generator whose reader has gone.
@@ -108,7 +119,7 @@ const eventsPerTurn = 100;
 /** The text of a watch, until it is aborted or has fallen behind the View's recent changes. */
 async function* texts(
   { view, limits, log }: Api,
-  { kind, selection, after }: WatchRequest,
+  { kind, selection, after, authority }: WatchRequest,
   signal: AbortSignal,
   text: EventText,
   end: () => void,
@@ -125,6 +136,7 @@ async function* texts(
   const ignore = view.onChanges(() => waiting.wake());
   const timer = setInterval(() => {
     isBookmarkDue = true;
+    if (!authority.holds()) return end();
     if (view.changesSince(position) === undefined) fallBehind();
     waiting.wake();
   }, limits.bookmarkMs);
@@ -133,6 +145,7 @@ async function* texts(
   try {
     yield* slices(present, (object) => ({ type: 'put', object: show(object, view) }), position, text);
     while (!signal.aborted) {
+      if (!authority.holds()) return end();
       const changes = view.changesSince(position);
       if (changes === undefined) return fallBehind();
       // Both in one step: what is adopted from here on comes with the next look.

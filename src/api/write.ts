@@ -163,6 +163,8 @@ export interface Assembly {
 export interface AssemblyContext {
   readonly id: string;
   readonly keepGenerations: number;
+  /** Further entries that the commit must find as they are. */
+  readonly witnesses?: Transaction['checks'];
   /** The generation whose history a pin needs. */
   pinnedGeneration(key: ObjectKey): number | undefined;
 }
@@ -198,7 +200,12 @@ export function assemble(plans: readonly Plan[], context: AssemblyContext): Asse
   }
   const checks = changes.map(({ key, held }) => ({ key: specKey(key), modRevision: held.entry?.modRevision ?? 0 }));
   return {
-    transaction: { id: context.id, checks: [...checks, ...scopeChecks(plans)], puts, deletes },
+    transaction: {
+      id: context.id,
+      checks: [...checks, ...scopeChecks(plans), ...(context.witnesses ?? [])],
+      puts,
+      deletes,
+    },
     leftovers,
   };
 }

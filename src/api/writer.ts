@@ -3,7 +3,10 @@ import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { err, type Result } from '../lib/result.ts';
 import { type ObjectKey, objectKey, objectKeyIn, redact, specKey } from '../model/index.ts';
-import { type CommitOutcome, type Store, storeLimits } from '../store/store.ts';
+import { type CommitOutcome, type Store, storeLimits, type Transaction } from '../store/store.ts';
+import type { Authority } from './auth/authority.ts';
+import { keepAdmin, takesAdmin } from './auth/last-admin.ts';
+import { intentRefusal, planRefusal } from './auth/write-rules.ts';
 import type { Limits } from './limits.ts';
 import { assertConfirmed, type MassRemoval, massRemovalOf, mayRemoveMuch } from './mass-removal.ts';
 import type { Ports, PreviewResult, PreviewWrite } from './ports.ts';
@@ -12,6 +15,8 @@ import { deletionRefusal, scopeMissing } from './references.ts';
 import { assemble, atRevision, heldOf, type Intent, type Plan, planIntent, scopesNeeded, sizeOf } from './write.ts';
 
 export interface WriteOptions {
+  /** Of whoever asks for it. */
+  readonly authority: Authority;
   /** Delete what others refer to. */
   readonly force?: boolean;
   /** The number of removals that the writer has seen and means. */
@@ -58,14 +63,14 @@ export interface Writer {
   /** Resolves when the View knows all that is committed now. */
   upToDate(): Promise<void>;
   /** What of a fleet the intents would remove beyond the measure. Those that would be refused are left out. */
-  removals(intents: readonly Intent[]): Promise<MassRemoval | undefined>;
+  removals(intents: readonly Intent[], authority: Authority): Promise<MassRemoval | undefined>;
   /** Resolves when this controller's View has reached the revision of a write, so that its writer reads it back. */
   settled(revision: number): Promise<void>;
 }
 
 export interface WriterOptions {
   readonly store: Store;
-  readonly ports: Pick<Ports, 'view' | 'preview'>;
+  readonly ports: Pick<Ports, 'view' | 'preview' | 'tokens'>;
   readonly clock: Clock;
   readonly newId: () => string;
   readonly limits: Limits;
@@ -77,14 +82,23 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
 
   async function plan(
     intents: readonly Intent[],
+    authority: Authority,
     refused: (refusals: Refusals) => FairwayError | undefined,
   ): Promise<Plan[]> {
-    const held = await Promise.all(intents.map(async ({ key }) => heldOf(await store.get(specKey(key)))));
-    const context = { now: clock(), newId };
     const refusals = new Map<number, FairwayError>();
+    for (const [i, intent] of intents.entries()) {
+      const refusal = intentRefusal(intent, authority);
+      if (refusal !== undefined) refusals.set(i, refusal);
+    }
+    // What may not be written is not even read: its refusal must not tell what stands there.
+    const held = await Promise.all(
+      intents.map(async ({ key }, i) => heldOf(refusals.has(i) ? undefined : await store.get(specKey(key)))),
+    );
+    const context = { now: clock(), newId };
     const plans: Plan[] = [];
     for (const [i, intent] of intents.entries()) {
-      const planned = checkSize(planIntent(intent, held[i] ?? heldOf(undefined), context), limits);
+      if (refusals.has(i)) continue;
+      const planned = checkPlan(planIntent(intent, held[i] ?? heldOf(undefined), context), authority);
       if (planned.ok) plans.push(planned.value);
       else refusals.set(i, planned.error);
     }
@@ -103,6 +117,20 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
     await upToDate();
     const refusal = deletionRefusal(plans, view, force);
     if (refusal !== undefined) throw refusal;
+  }
+
+  /** What the commit must find unchanged, so that somebody is left who can do everything. */
+  async function checkAdmins(plans: readonly Plan[]): Promise<Transaction['checks']> {
+    if (!plans.some(takesAdmin)) return [];
+    await upToDate();
+    return keepAdmin(plans, { ...ports, now: clock() });
+  }
+
+  /** Whether whoever asks may write what it would become: for what only both forms together tell. */
+  function checkPlan(planned: Result<Plan, FairwayError>, authority: Authority): Result<Plan, FairwayError> {
+    const sized = checkSize(planned, limits);
+    const refusal = sized.ok ? planRefusal(sized.value, authority) : undefined;
+    return refusal === undefined ? sized : err(refusal);
   }
 
   function tryOut(plans: readonly Plan[]): Promise<PreviewResult> {
@@ -136,10 +164,12 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
   return {
     async write(intents, options, refused = firstRefusal) {
       for (let attempt = 1; ; attempt++) {
-        const plans = await plan(intents, refused);
+        const plans = await plan(intents, options.authority, refused);
         checkTotals(plans, limits);
         await checkDeletions(plans, options.force ?? false);
+        const witnesses = await checkAdmins(plans);
         const { transaction, leftovers } = assemble(plans, {
+          witnesses,
           id: newId(),
           keepGenerations: limits.historyGenerations,
           pinnedGeneration: (key) => view.pinnedGeneration(key),
@@ -157,8 +187,9 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
     },
 
     async rehearse(intents, options, refused = firstRefusal) {
-      const plans = await plan(intents, refused);
+      const plans = await plan(intents, options.authority, refused);
       await checkDeletions(plans, options.force ?? false);
+      await checkAdmins(plans);
       const entries = await Promise.all(
         scopesNeeded(plans).map(async (scope) => ({ scope, entry: await store.get(specKey(scopeKey(scope))) })),
       );
@@ -169,8 +200,8 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
       return { revision, plans, preview: result, massRemoval: massRemovalOf(result) };
     },
 
-    async removals(intents) {
-      return massRemovalOf(await tryOut(await plan(intents, () => undefined)));
+    async removals(intents, authority) {
+      return massRemovalOf(await tryOut(await plan(intents, authority, () => undefined)));
     },
 
     upToDate,

@@ -76,6 +76,13 @@ export interface ClientOptions {
 
 export function createClient(context: Context, options: ClientOptions): Client {
   const { userAgent, timeoutMs = requestTimeoutMs } = options;
+  let secureFetch: Promise<typeof fetch> | undefined;
+  const fetcher = (): Promise<typeof fetch> | typeof fetch => {
+    const { tls } = context;
+    if (tls === undefined) return fetch;
+    secureFetch ??= import('./https.ts').then(({ createSecureFetch }) => createSecureFetch(tls));
+    return secureFetch;
+  };
   const send = async (method: string, path: string, options: RequestOptions, signal: AbortSignal) => {
     const { query = {}, body, headers = {} } = options;
     const url = new URL(`${context.server}${path}`);
@@ -83,7 +90,8 @@ export function createClient(context: Context, options: ClientOptions): Client {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     try {
-      return await fetch(url, {
+      const ask = await fetcher();
+      return await ask(url, {
         method,
         signal,
         // An answer from elsewhere is not the server's, and the token is not for others.
@@ -98,7 +106,7 @@ export function createClient(context: Context, options: ClientOptions): Client {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
     } catch (error) {
-      throw unreachable(context, error);
+      throw error instanceof CliError ? error : unreachable(context, error);
     }
   };
   const whole = async (method: string, path: string, options: RequestOptions) => {
@@ -171,7 +179,10 @@ function refusal(context: Context, answer: Response, text: string): CliError {
   const problem = { ...value, status: answer.status } as Problem;
   const message = problem.detail ?? problem.title ?? `status ${answer.status}`;
   if (answer.status === 401) {
-    const hint = context.token === undefined ? 'No token was sent: set FAIRWAY_TOKEN.' : 'The token was not accepted.';
+    const hint =
+      context.token === undefined
+        ? 'No token was sent: set FAIRWAY_TOKEN, or name one in the context file.'
+        : 'The token was not accepted.';
     return new CliError(exitCodes.refused, message, { hint });
   }
   return new ProblemError(message, exitCodeOf(answer.status), problem);

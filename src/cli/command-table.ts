@@ -9,7 +9,7 @@ export interface CommandModule {
 interface Entry {
   readonly name: string;
   readonly summary: string;
-  readonly group: 'Run' | 'Objects' | 'Fleet' | 'Other';
+  readonly group: 'Run' | 'Objects' | 'Fleet' | 'Access' | 'Other';
 }
 
 /** Reads its own arguments: they belong to the process that it starts, not to a client of the REST API. */
@@ -121,6 +121,18 @@ export const clientCommands: readonly ClientEntry[] = [
     group: 'Fleet',
     summary: 'show in short how the server, the proxies and the objects are',
     load: () => import('./commands/status.ts'),
+  },
+  {
+    name: 'token',
+    group: 'Access',
+    summary: 'make, list and take back API tokens',
+    load: () => import('./commands/token.ts'),
+  },
+  {
+    name: 'whoami',
+    group: 'Access',
+    summary: 'say who the server takes you for, and what you were given',
+    load: () => import('./commands/whoami.ts'),
   },
   {
     name: 'completion',

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { findLocalToken, readTokenFile } from '../lib/local-server.ts';
 import { nearest } from '../lib/nearest.ts';
 import { CliError, didYouMean, exitCodes, usageError } from './failure.ts';
+import type { TlsFilesOfContext } from './https.ts';
 import type { Io } from './io.ts';
 
 /** Where the server is and who asks. */
@@ -11,6 +13,8 @@ export interface Context {
   readonly server: string;
   /** Sent as bearer token. */
   readonly token: string | undefined;
+  /** What the connection is made with; absent: what the machine trusts. */
+  readonly tls?: TlsFilesOfContext;
   /** Scope of objects whose scope nobody named; undefined: `default`. */
   readonly scope: string | undefined;
   /** Where `server` comes from, for messages. */
@@ -29,8 +33,15 @@ export interface ContextFlags {
 interface NamedContext {
   readonly server: string;
   readonly token?: string;
+  /** Files; relative ones beside the context file. */
+  readonly tokenFile?: string;
+  readonly ca?: string;
+  readonly clientCert?: string;
+  readonly clientKey?: string;
   readonly scope?: string;
 }
+
+const fieldsOfContext = ['server', 'token', 'tokenFile', 'ca', 'clientCert', 'clientKey', 'scope'];
 
 interface ContextFile {
   readonly current?: string;
@@ -46,26 +57,66 @@ export function contextPath(env: Io['env']): string {
 /**
  * Finds out where the server is. The first of these that says something: `--server`, `--context`, `FAIRWAY_SERVER`,
  * the current context of the file, this machine. A token of the file goes to the server of its own context only;
- * `FAIRWAY_TOKEN` goes to whichever server it is.
+ * `FAIRWAY_TOKEN` goes to whichever server it is. To a server that this user runs on this machine goes its first token,
+ * where no other is given.
  */
 export async function resolveContext(flags: ContextFlags, env: Io['env']): Promise<Context> {
   const token = env['FAIRWAY_TOKEN'] || undefined;
-  if (flags.server !== undefined) return at(flags.server, '--server', token);
+  if (flags.server !== undefined) return at(flags.server, '--server', token, env);
   const path = contextPath(env);
-  if (flags.context === undefined && env['FAIRWAY_SERVER']) return at(env['FAIRWAY_SERVER'], 'FAIRWAY_SERVER', token);
+  if (flags.context === undefined && env['FAIRWAY_SERVER']) {
+    return at(env['FAIRWAY_SERVER'], 'FAIRWAY_SERVER', token, env);
+  }
   const file = await readContextFile(path);
   const name = flags.context ?? file?.current;
-  if (name === undefined) return at(defaultServer, 'default', token);
+  if (name === undefined) return at(defaultServer, 'default', token, env);
   const named = file !== undefined && Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined;
   if (named === undefined) {
     const known = Object.keys(file?.contexts ?? {});
     const hint = didYouMean(nearest(name, known)) ?? `It has ${known.length === 0 ? 'none' : known.join(', ')}.`;
     throw usageError(`There is no context "${name}" in ${path}`, hint);
   }
-  return { ...at(named.server, `context ${name}`, token ?? named.token), scope: named.scope };
+  const tls = tlsOf(named, path);
+  const own =
+    token ?? named.token ?? (named.tokenFile === undefined ? undefined : tokenIn(beside(path, named.tokenFile)));
+  const origin = `context ${name}`;
+  // Whoever shows a certificate has said who they are.
+  const base = tls?.cert === undefined ? at(named.server, origin, own, env) : bare(named.server, origin, own);
+  return { ...base, ...(tls === undefined ? {} : { tls }), scope: named.scope };
 }
 
-function at(server: string, origin: string, token: string | undefined): Context {
+function tlsOf({ ca, clientCert, clientKey }: NamedContext, path: string): TlsFilesOfContext | undefined {
+  if ((clientCert === undefined) !== (clientKey === undefined)) {
+    throw usageError(`${path}: clientCert and clientKey go together`);
+  }
+  if (ca === undefined && clientCert === undefined) return undefined;
+  return {
+    ...(ca === undefined ? {} : { ca: beside(path, ca) }),
+    ...(clientCert === undefined ? {} : { cert: beside(path, clientCert) }),
+    ...(clientKey === undefined ? {} : { key: beside(path, clientKey) }),
+  };
+}
+
+function beside(path: string, file: string): string {
+  return resolve(dirname(path), file);
+}
+
+function tokenIn(file: string): string {
+  const token = readTokenFile(file);
+  if (token === undefined) throw new CliError(exitCodes.usage, `${file} cannot be read, or holds no token`);
+  return token;
+}
+
+/** Of a server on this machine whose first token this user has, that token, unless another one was given. */
+function at(server: string, origin: string, token: string | undefined, env: Io['env']): Context {
+  const context = bare(server, origin, token);
+  const { hostname, port, protocol } = new URL(context.server);
+  if (token !== undefined || !/^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)) return context;
+  const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+  return { ...context, token: findLocalToken(number, env) };
+}
+
+function bare(server: string, origin: string, token: string | undefined): Context {
   return { server: parseServer(server, origin), origin, token, scope: undefined };
 }
 
@@ -96,15 +147,15 @@ async function readContextFile(path: string): Promise<ContextFile | undefined> {
   return parseContextFile(document.toJS({ maxAliasCount: 0 }), path);
 }
 
-/** `{current, contexts: {NAME: {server, token, scope}}}` and nothing else. */
+/** `{current, contexts: {NAME: {server, token, …}}}` and nothing else. */
 function parseContextFile(value: unknown, path: string): ContextFile {
   const file = closed(value, ['current', 'contexts'], path, '');
   const contexts: Record<string, NamedContext> = {};
   const entries = file['contexts'] === undefined ? {} : record(file['contexts'], path, '/contexts');
   for (const [name, entry] of Object.entries(entries)) {
     const pointer = `/contexts/${name}`;
-    const fields = closed(entry, ['server', 'token', 'scope'], path, pointer);
-    for (const field of ['server', 'token', 'scope']) {
+    const fields = closed(entry, fieldsOfContext, path, pointer);
+    for (const field of fieldsOfContext) {
       const given = fields[field];
       if (given !== undefined && typeof given !== 'string')
         throw usageError(`${path}: ${pointer}/${field} must be text`);

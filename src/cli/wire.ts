@@ -158,3 +158,28 @@ export interface WireExplanation {
 export function shortType(type: string): string {
   return type.replace(/^.*[./]/, '');
 }
+
+/** An API token, without what is secret. */
+export interface WireToken {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt?: string;
+  readonly createdBy?: string;
+  readonly expiresAt?: string;
+}
+
+/** What one binding gives. */
+export interface WireGrant {
+  readonly binding: string;
+  readonly role?: string;
+  readonly scopes?: readonly string[];
+  readonly permissions?: readonly string[];
+}
+
+/** Who the server takes the client for. */
+export interface WireWhoami {
+  readonly name: string;
+  readonly kind: string;
+  readonly groups?: readonly string[];
+  readonly grants?: readonly WireGrant[];
+}

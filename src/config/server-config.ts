@@ -3,9 +3,11 @@ import type { FieldError } from '../lib/errors.ts';
 import { canonicalIp, parseIp } from '../lib/ip.ts';
 import { nearest } from '../lib/nearest.ts';
 import { err, ok, type Result } from '../lib/result.ts';
+import { type AccessConfig, accessDefaults, accessFields } from './access-config.ts';
+import { type FieldInfo, oneOf, parseBoolean } from './field.ts';
 
 /** How a server process runs. Everything else is an object in the store. */
-export interface ServerConfig {
+export interface ServerConfig extends AccessConfig {
   /** REST API, `host:port`; port 0 takes a free one. */
   readonly listen: string;
   /** xDS, `host:port`. */
@@ -64,6 +66,7 @@ export const serverDefaults: ServerConfig = {
   etcdKey: '',
   etcdUser: '',
   etcdPasswordFile: '',
+  ...accessDefaults,
   insecure: false,
   traces: '',
   logLevel: 'info',
@@ -71,16 +74,8 @@ export const serverDefaults: ServerConfig = {
 
 type Field = keyof ServerConfig;
 
-interface FieldInfo<F extends Field> {
-  readonly flag: string;
-  readonly env: string;
-  readonly help: string;
-  /** The value, or what is wrong with it. */
-  parse(value: unknown): Result<ServerConfig[F], string>;
-}
-
 /** Each field with its flag and environment variable: the one table that parsing, help and README follow. */
-export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
+export const serverFields: { readonly [F in Field]: FieldInfo<ServerConfig[F]> } = {
   listen: { flag: '--listen', env: 'FAIRWAY_LISTEN', help: 'address of the REST API, host:port', parse: parseListen },
   xdsListen: {
     flag: '--xds-listen',
@@ -154,6 +149,7 @@ export const serverFields: { readonly [F in Field]: FieldInfo<F> } = {
     help: 'with --xds-tls own: how long certificates are good; they are renewed at two thirds of it',
     parse: parseLife,
   },
+  ...accessFields,
   insecure: {
     flag: '--insecure',
     env: 'FAIRWAY_INSECURE',
@@ -225,9 +221,12 @@ export function parseServerConfig(input: {
   }
   if (errors.length > 0) return err(errors);
   const config = values as unknown as ServerConfig;
-  const missing = missingFiles(config);
-  if (missing.length > 0) return err(missing);
-  const faults = [...(config.insecure ? [] : openBeyondLoopback(config)), ...etcdFaults(config)];
+  const faults = [
+    ...missingFiles(config),
+    ...halfGiven(config),
+    ...(config.insecure ? [] : openBeyondLoopback(config)),
+    ...etcdFaults(config),
+  ];
   return faults.length > 0 ? err(faults) : ok(config);
 }
 
@@ -282,12 +281,36 @@ function missingFiles(config: ServerConfig): FieldError[] {
   });
 }
 
-/** Until there is TLS and authentication, nothing listens beyond loopback unless it was said on purpose. */
+/** Fields that mean nothing without each other. */
+function halfGiven(config: ServerConfig): FieldError[] {
+  const needs: readonly (readonly [given: Field, needed: Field])[] = [
+    ['tlsCert', 'tlsKey'],
+    ['tlsKey', 'tlsCert'],
+    ['tlsClientCa', 'tlsCert'],
+    ['oidcIssuer', 'oidcAudience'],
+    ['oidcAudience', 'oidcIssuer'],
+  ];
+  return needs
+    .filter(([given, needed]) => config[given] !== '' && config[needed] === '')
+    .map(([given, needed]) => ({
+      pointer: serverFields[needed].flag,
+      message: `is needed with ${serverFields[given].flag}`,
+    }));
+}
+
+/** Beyond loopback nothing listens without TLS and authentication unless it was said on purpose. */
 function openBeyondLoopback(config: ServerConfig): FieldError[] {
+  const lacks = {
+    listen: [
+      ...(config.tlsCert === '' ? ['no TLS (--tls-cert, --tls-key)'] : []),
+      ...(config.authentication === 'none' ? ['no authentication (--authentication)'] : []),
+    ],
+    xdsListen: config.xdsTls === 'none' ? ['neither TLS nor authentication of nodes (--xds-tls)'] : [],
+  };
   return (['listen', 'xdsListen'] as const).flatMap((field) => {
     const { host } = splitHostPort(config[field]) as HostPort;
-    if (isLoopback(host) || (field === 'xdsListen' && config.xdsTls !== 'none')) return [];
-    const message = `${host} is not loopback, and this server has neither TLS nor authentication yet: say --insecure if everybody who reaches it may change everything`;
+    if (isLoopback(host) || lacks[field].length === 0) return [];
+    const message = `${host} is not loopback, and this server has ${lacks[field].join(' and ')}: say --insecure if everybody who can listen in or reaches it may see and change everything`;
     return [{ pointer: serverFields[field].flag, message }];
   });
 }
@@ -370,20 +393,4 @@ function parsePrefix(value: unknown): Result<string, string> {
   return typeof value === 'string' && /^(\/[A-Za-z0-9._-]+)+$/.test(value)
     ? ok(value)
     : err('must be a path like /fairway, without a slash at its end');
-}
-
-function parseBoolean(value: unknown): Result<boolean, string> {
-  if (typeof value === 'boolean') return ok(value);
-  if (value === 'true' || value === '1') return ok(true);
-  if (value === 'false' || value === '0') return ok(false);
-  return err('must be true or false');
-}
-
-function oneOf<const T extends string>(words: readonly T[]): (value: unknown) => Result<T, string> {
-  return (value) => {
-    const word = words.find((candidate) => candidate === value);
-    if (word !== undefined) return ok(word);
-    const near = typeof value === 'string' ? nearest(value, words) : undefined;
-    return err(`must be one of ${words.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`);
-  };
 }

@@ -1,3 +1,4 @@
+import type { TokenRecord } from '../access/index.ts';
 import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey, storePrefixes } from '../model/index.ts';
 import type { AuthorityRecord, DrainRecord, IssuedRecord } from '../plan/index.ts';
 import {
@@ -26,6 +27,8 @@ export interface Records {
   /** By `rejectionKey`: what was decided about the objects of refused resources. */
   readonly searches: ReadonlyMap<string, Stored<SearchRecord>>;
   readonly transitions: ReadonlyMap<ObjectKey, TransitionRecord>;
+  /** API tokens, by id. */
+  readonly tokens: ReadonlyMap<string, TokenRecord>;
   /** What the searches say of an object. */
   held(unit: ObjectKey): readonly Held[];
   /** Of the object with that uid; what is known of a former one of the same name does not count. */
@@ -64,6 +67,7 @@ export function createRecords(): RecordsWriter {
   const certificates = new Map<string, IssuedRecord>();
   const authorities = new Map<string, AuthorityRecord>();
   const transitions = new Map<ObjectKey, TransitionRecord>();
+  const tokens = new Map<string, TokenRecord>();
   const rejections = createLongRecords<Rejection>(storePrefixes.rejection, decodeRejection);
   const searches = createLongRecords<SearchRecord>(storePrefixes.pin, decodeSearch);
   const held = createHeldObjects();
@@ -73,6 +77,7 @@ export function createRecords(): RecordsWriter {
     ['certificate', certificates],
     ['authority', authorities],
     ['transitions', transitions],
+    ['token', tokens],
   ];
 
   function setShort(storedAt: string, entry: Entry | undefined): void {
@@ -91,6 +96,7 @@ export function createRecords(): RecordsWriter {
     certificates,
     authorities,
     transitions,
+    tokens,
     rejections: rejections.records,
     searches: searches.records,
     held: held.of,

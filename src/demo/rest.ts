@@ -48,12 +48,13 @@ const requestTimeoutMs = 10_000;
 /** For an object to get to all proxies. */
 const programmedLimitMs = 20_000;
 
-export function createRest(url: string, signal: AbortSignal): Rest {
+export function createRest(url: string, token: string, signal: AbortSignal): Rest {
   async function call(method: string, path: string, body?: unknown, type = 'application/json'): Promise<unknown> {
     const response = await fetch(`${url}${path}`, {
       method,
       signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeoutMs)]),
-      ...(body === undefined ? {} : { headers: { 'content-type': type }, body: JSON.stringify(body) }),
+      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': type }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const answer: unknown = await response.json();
     if (response.ok) return answer;

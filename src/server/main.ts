@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { parse } from 'yaml';
-import { parseServerConfig, type ServerConfig, serverFields } from '../config/index.ts';
+import { parseServerConfig, type ServerConfig, serverDefaults, serverFields } from '../config/index.ts';
 import { nearest } from '../lib/nearest.ts';
 import { createLogger } from '../telemetry/log.ts';
 
@@ -26,10 +26,10 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(`${JSON.stringify(loaded.config, undefined, 2)}\n`);
     return 0;
   }
-  return serve(loaded.config);
+  return serve(loaded);
 }
 
-async function serve(config: ServerConfig): Promise<number> {
+async function serve({ config, newAdminToken }: Exclude<Loaded, 'help'>): Promise<number> {
   const log = createLogger({ level: config.logLevel });
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
   const { startServer } = await import('./server.ts');
@@ -41,7 +41,7 @@ async function serve(config: ServerConfig): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
   try {
     const dataKeys = process.env['FAIRWAY_DATA_KEYS'];
-    const server = await startServer({ config, log, onFailure, dataKeys });
+    const server = await startServer({ config, log, onFailure, dataKeys, newAdminToken });
     const code = await stopped;
     await server.close();
     log.info({ event: 'server_stopped' });
@@ -53,20 +53,21 @@ async function serve(config: ServerConfig): Promise<number> {
   }
 }
 
-type Loaded = { readonly config: ServerConfig; readonly print: boolean } | 'help';
+type Loaded = { readonly config: ServerConfig; readonly print: boolean; readonly newAdminToken: boolean } | 'help';
 
 /** The configuration, or the lines that say what is wrong with it. */
 async function loadConfig(argv: readonly string[]): Promise<Loaded | string[]> {
   const options = Object.fromEntries(
-    Object.values(serverFields).map(({ flag }) => [
+    Object.entries(serverFields).map(([field, { flag }]) => [
       flag.slice(2),
-      { type: flag === '--insecure' ? 'boolean' : 'string' } as const,
+      { type: typeof serverDefaults[field as keyof ServerConfig] === 'boolean' ? 'boolean' : 'string' } as const,
     ]),
   );
   const known = {
     ...options,
     config: { type: 'string' },
     'print-config': { type: 'boolean' },
+    'new-admin-token': { type: 'boolean' },
     help: { type: 'boolean', short: 'h' },
   } as const;
   const unknown = unknownFlag(argv, known);
@@ -82,7 +83,8 @@ async function loadConfig(argv: readonly string[]): Promise<Loaded | string[]> {
   const config = parseServerConfig({ file, env: process.env, flags });
   if (!config.ok)
     return config.error.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`));
-  return { config: config.value, print: values['print-config'] === true };
+  const isSet = (name: string): boolean => given[name] === true;
+  return { config: config.value, print: isSet('print-config'), newAdminToken: isSet('new-admin-token') };
 }
 
 /** What is wrong with the first flag that does not exist, with the one that was probably meant. */
@@ -98,15 +100,16 @@ function unknownFlag(argv: readonly string[], known: NonNullable<ParseArgsConfig
 }
 
 function help(): string {
-  const rows = Object.values(serverFields).map(({ flag, env, help: text }) => `  ${flag.padEnd(16)}${text} (${env})`);
+  const rows = Object.values(serverFields).map(({ flag, env, help: text }) => `  ${flag.padEnd(24)}${text} (${env})`);
   return [
     'Usage: fairway server [options]',
     '',
     'Runs a controller: REST API, store and xDS.',
     '',
     ...rows,
-    '  --config        YAML file with the same fields (FAIRWAY_CONFIG)',
-    '  --print-config  print the configuration as it would be, and end',
+    '  --config                YAML file with the same fields (FAIRWAY_CONFIG)',
+    '  --print-config          print the configuration as it would be, and end',
+    '  --new-admin-token       make another admin token, beside the data: when all others are lost',
     '',
   ].join('\n');
 }

@@ -24,7 +24,7 @@ export interface PortsOptions {
 }
 
 /** Fills the ports of the API from the View, the streams and the records. */
-export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'preview' | 'proxies' | 'explain'> {
+export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'tokens' | 'preview' | 'proxies' | 'explain'> {
   const { mirror, changes, commits, deliveries, sources, hub, now, replica } = options;
   const explaining: ExplainSources = {
     ...sources,
@@ -61,6 +61,7 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'previe
 
   return {
     view,
+    tokens: { get: (id) => mirror.records.tokens.get(id), list: () => mirror.records.tokens.values() },
     preview: {
       async preview(writes): Promise<PreviewResult> {
         const { fleets, ...found } = await preview(mirror, writes, options.budget);

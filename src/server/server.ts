@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
-import { createApi } from '../api/index.ts';
+import { type AccessOptions, createApi, type OidcOptions } from '../api/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 import { joinHostPort, splitHostPort } from '../config/index.ts';
 import {
@@ -18,6 +19,8 @@ import {
 } from '../control/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
+import { leaveNote } from '../lib/local-server.ts';
+import { openTlsFiles, type TlsFiles } from '../lib/tls-files.ts';
 import { fleetDrainTimeoutMs } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
@@ -30,6 +33,7 @@ import { createXdsServer } from '../xds/io/index.ts';
 import { createCatchUp } from './catch-up.ts';
 import { createCommits } from './commits.ts';
 import { createDeliveries } from './deliveries.ts';
+import { prepareAdmin } from './first-admin.ts';
 import { prepareStore } from './first-start.ts';
 import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
@@ -63,6 +67,10 @@ export interface ServerOptions {
   readonly rawPatch?: RawPatch;
   /** For tests: how long controllers have to take up a new root of the authority. Default a minute. */
   readonly rotationFollowMs?: number;
+  /** Makes another admin token although there are some. */
+  readonly newAdminToken?: boolean;
+  /** Variables that say where this user keeps files; default: those of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /** Work of the View on the event loop is cut into slices of this length. */
@@ -99,6 +107,20 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     const opened = options.store === undefined ? await openSecrets(stored, options, newId) : undefined;
     const store = measureStore(opened?.store ?? stored, metrics);
     await prepareStore(store, { newId, now });
+    const admin =
+      config.authentication === 'none'
+        ? undefined
+        : await prepareAdmin({
+            store,
+            folder: config.store === 'memory' ? undefined : config.data,
+            anew: options.newAdminToken ?? false,
+            newId,
+            now,
+            log: log.child({ room: 'api' }),
+          });
+    if (admin !== undefined) closers.push(() => admin.close());
+    const tls = await openTls(config, log);
+    if (tls !== undefined) closers.push(async () => tls.close());
     const world = createWorld(options.rawPatch === undefined ? {} : { rawPatch: options.rawPatch });
     const changes = createChanges();
     const unready = new Set<string>();
@@ -247,6 +269,13 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
     const ports = createPorts({ mirror, changes, commits, deliveries, sources, hub, budget, now, replica });
     const api = createApi({
+      access: accessOf(config),
+      ...(tls === undefined ? {} : { tls }),
+      limits: {
+        requestsPerSecond: config.requestsPerSecond,
+        requestBurst: 2 * config.requestsPerSecond,
+        watchesPerIdentity: config.watchesPerIdentity,
+      },
       store: tracing.store(store),
       ports: {
         ...ports,
@@ -264,19 +293,47 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     closers.push(() => api.close());
     closers.push(async () => unready.add('the server is stopping'));
     const { host, port } = listenOn(config.listen);
-    const url = new URL(await api.listen({ host, port }));
-    log.info({ event: 'server_ready', address: url.host, xdsAddress, revision: mirror.revision });
+    await api.listen({ host, port });
+    const { port: taken } = api.server.address() as AddressInfo;
+    const address = joinHostPort(host, taken);
+    if (admin !== undefined) {
+      const forget = leaveNote(taken, admin.tokenFile, options.env ?? process.env);
+      closers.push(async () => forget());
+    }
+    log.info({ event: 'server_ready', address, xdsAddress, revision: mirror.revision });
     const retiring = opened?.retireDataKeys().catch((error: unknown) => {
       log.warn({ event: 'data_keys_not_retired', err: error });
     });
     closers.push(async () => retiring);
     // After all doors are open: nobody waits for it.
     transitions.touchAll();
-    return { address: url.host, xdsAddress, close };
+    return { address, xdsAddress, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function accessOf(config: ServerConfig): AccessOptions {
+  const { authentication, openMetrics, oidcIssuer } = config;
+  const oidc: OidcOptions | undefined =
+    oidcIssuer === ''
+      ? undefined
+      : {
+          issuer: oidcIssuer,
+          audience: config.oidcAudience,
+          usernameClaim: config.oidcUsernameClaim,
+          groupsClaim: config.oidcGroupsClaim,
+        };
+  return { authentication, openMetrics, oidc };
+}
+
+function openTls({ tlsCert, tlsKey, tlsClientCa }: ServerConfig, log: Logger): Promise<TlsFiles> | undefined {
+  if (tlsCert === '') return undefined;
+  return openTlsFiles({
+    paths: { cert: tlsCert, key: tlsKey, ca: tlsClientCa === '' ? undefined : tlsClientCa },
+    onFault: (error) => log.error({ event: 'tls_files_unusable', err: error }),
+  });
 }
 
 /** What proxies refused in earlier runs, and are not to be sent again. */

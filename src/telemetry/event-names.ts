@@ -12,6 +12,8 @@ export const eventNames = {
   history_lost: 'others have compacted the history of etcd beyond what was told; it is read anew',
   outcome_unknown: 'etcd did not say what became of a transaction that it was sent',
   outcome_settled: 'what became of that transaction is known: it was committed, or never will be',
+  admin_token_made: 'an administrator was made, and the token written to a file',
+  tls_files_unusable: 'the files of TLS have changed and cannot be used; those of before stay in force',
   traces_not_sent: 'the receiver of traces does not take them; they are lost until it does',
   data_key_created: 'a first start made the file of the keys that seal secrets',
   data_key_retired: 'nothing in the store is sealed with this key any more: it can be taken out of its file',
@@ -22,6 +24,8 @@ export const eventNames = {
   // api
   request_answered: 'a REST request has its answer',
   request_failed: 'a REST request met a bug',
+  login_failed: 'somebody said who they are and was not believed',
+  access_refused: 'somebody asked for what they may not do',
   watch_behind: 'a watch was too slow for the changes that are kept, and is ended',
   history_left: 'former specs of deleted objects could not be removed',
 

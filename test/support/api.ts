@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import pino from 'pino';
 import { expect } from 'vitest';
-import { createApi, type Limits, type PreviewResult, type PreviewWrite, type ProxyInfo } from '../../src/api/index.ts';
+import {
+  type AccessOptions,
+  createApi,
+  type Limits,
+  type PreviewResult,
+  type PreviewWrite,
+  type ProxyInfo,
+} from '../../src/api/index.ts';
 import { createMemoryStore, type Store } from '../../src/store/index.ts';
 import { createFakeView, type FakeView, type FakeViewOptions } from './fake-view.ts';
 
@@ -58,6 +65,10 @@ export const testTime = Date.UTC(2030, 0, 1);
 
 export interface TestApiOptions {
   readonly limits?: Partial<Limits>;
+  /** Absent: nobody is asked who they are. */
+  readonly access?: AccessOptions;
+  /** Adds routes of a test's own. */
+  readonly extend?: (app: TestApi['app']) => void;
   readonly view?: FakeViewOptions;
   /** Wraps the store, for instance to let others come first. */
   readonly store?: (store: Store) => Store;
@@ -73,9 +84,11 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
   const output: string[] = [];
   let ids = 0;
   const app = createApi({
+    access: options.access ?? { authentication: 'none' },
     store,
     ports: {
       view,
+      tokens: view.tokens,
       preview: {
         preview: async (writes) => {
           preview.writes.push(writes);
@@ -101,6 +114,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     log: pino({ level: 'trace' }, { write: (line: string) => output.push(line) }),
     ...(options.limits !== undefined && { limits: options.limits }),
   });
+  options.extend?.(app);
   for (const name of ['default', 'system']) {
     await app.inject({
       method: 'PUT',
@@ -152,6 +166,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
 
 const plurals: Readonly<Record<string, string>> = {
   Scope: 'scopes',
+  RoleBinding: 'role-bindings',
   Fleet: 'fleets',
   Node: 'nodes',
   Certificate: 'certificates',
@@ -161,7 +176,7 @@ const plurals: Readonly<Record<string, string>> = {
 };
 
 export function urlOf({ kind, metadata }: Pick<Manifest, 'kind' | 'metadata'>): string {
-  const isGlobal = ['Scope', 'Fleet', 'Node'].includes(kind);
+  const isGlobal = ['Scope', 'RoleBinding', 'Fleet', 'Node'].includes(kind);
   const place = isGlobal ? '' : `/scopes/${metadata.scope ?? 'default'}`;
   return `/v1${place}/${plurals[kind]}/${metadata.name}`;
 }

@@ -53,6 +53,7 @@ export interface StoredObject extends Manifest {
 
 const plurals: Readonly<Record<string, string>> = {
   Scope: 'scopes',
+  RoleBinding: 'role-bindings',
   Fleet: 'fleets',
   Node: 'nodes',
   VirtualService: 'virtual-services',
@@ -60,7 +61,7 @@ const plurals: Readonly<Record<string, string>> = {
   BackendPool: 'backend-pools',
   Certificate: 'certificates',
 };
-const globals = new Set(['Scope', 'Fleet', 'Node']);
+const globals = new Set(['Scope', 'RoleBinding', 'Fleet', 'Node']);
 
 export async function startFairway(
   options: {
@@ -78,6 +79,8 @@ export async function startFairway(
   const server = await startServer({
     config: {
       ...serverDefaults,
+      // Those who test something else need not say who they are.
+      authentication: 'none',
       listen: '127.0.0.1:0',
       xdsListen: `127.0.0.1:${options.xdsPort ?? 0}`,
       store: options.data === undefined ? 'memory' : 'sqlite',

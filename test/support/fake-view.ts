@@ -1,4 +1,5 @@
-import type { Change, Status, View } from '../../src/api/index.ts';
+import type { TokenRecord } from '../../src/access/index.ts';
+import type { Change, Status, Tokens, View } from '../../src/api/index.ts';
 import { FairwayError } from '../../src/lib/errors.ts';
 import {
   decodeStored,
@@ -15,6 +16,7 @@ type Condition = Status['conditions'][number];
 
 /** A View without graph and kernel: a Map that follows a store. Conditions are what a test says they are. */
 export interface FakeView extends View {
+  readonly tokens: Tokens;
   /** Gives an object a condition besides `Accepted`, by way of the store as transitions come. */
   setCondition(key: ObjectKey, type: string, status: Condition['status']): Promise<void>;
   pin(key: ObjectKey, generation: number | undefined): void;
@@ -34,6 +36,7 @@ export interface FakeViewOptions {
 export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions = {}): FakeView {
   const objects = new Map<ObjectKey, FairwayObject>();
   const conditions = new Map<ObjectKey, readonly Condition[]>();
+  const tokens = new Map<string, TokenRecord>();
   const pins = new Map<ObjectKey, number>();
   const listeners = new Set<(revision: number, changes: readonly Change[]) => void>();
   const waiters = new Set<() => void>();
@@ -46,6 +49,8 @@ export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions 
   function adopt(event: WatchEvent): void {
     const changes: Change[] = [];
     for (const entry of event.puts) {
+      const token = objectKeyIn('token', entry.key);
+      if (token !== undefined) tokens.set(token, JSON.parse(entry.value));
       const key = objectKeyIn('spec', entry.key);
       if (key !== undefined) {
         const object = decodeStored(entry);
@@ -61,6 +66,8 @@ export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions 
       }
     }
     for (const deleted of event.deletes) {
+      const token = objectKeyIn('token', deleted);
+      if (token !== undefined) tokens.delete(token);
       const key = objectKeyIn('spec', deleted);
       const last = key === undefined ? undefined : objects.get(key);
       if (key === undefined || last === undefined) continue;
@@ -92,6 +99,7 @@ export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions 
     get listeners() {
       return listeners.size;
     },
+    tokens: { get: (id) => tokens.get(id), list: () => tokens.values() },
     get: (key) => objects.get(key),
     list: (kind) => [...objects.values()].filter((object) => object.kind === kind),
     referrers: (key) =>

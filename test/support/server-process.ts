@@ -35,15 +35,21 @@ export interface ServerProcessOptions {
   readonly flags?: readonly string[];
   /** Further variables. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Default: none, so that whoever tests something else need not say who they are. */
+  readonly authentication?: 'required' | 'none';
+  /** Folder in which the server leaves a note for the command line; absent: beside the data. */
+  readonly state?: string;
   /** Further arguments of Node. */
   readonly node?: readonly string[];
 }
 
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
-  const { data, compileCache, flags = [], node = [] } = options;
+  const { data, compileCache, flags = [], node = [], authentication = 'none', state = `${data}-state` } = options;
   // No variable of whoever runs this changes the configuration.
   const env = {
     PATH: process.env['PATH'],
+    XDG_STATE_HOME: state,
+    FAIRWAY_AUTHENTICATION: authentication,
     ...(process.env['TMPDIR'] === undefined ? {} : { TMPDIR: process.env['TMPDIR'] }),
     ...(compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache }),
     ...options.env,

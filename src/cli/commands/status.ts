@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { kindNames } from '../../model/kind.ts';
+import { ProblemError } from '../client.ts';
 import { firstFault } from '../columns.ts';
 import { exitCodes } from '../failure.ts';
 import { singular } from '../kind-words.ts';
@@ -10,6 +11,19 @@ import type { WireObject, WireProxy } from '../wire.ts';
 
 export function define(command: Command, session: Session): void {
   command.action(() => status(session));
+}
+
+interface WireProxies {
+  readonly items: readonly WireProxy[];
+}
+
+async function ifAllowed<T, U>(asked: Promise<T>, otherwise: U): Promise<T | U> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === 'Forbidden') return otherwise;
+    throw error;
+  }
 }
 
 /** So many faults are named; `fairway get` has the rest. */
@@ -27,11 +41,14 @@ async function status(session: Session): Promise<void> {
     session.exitCode = exitCodes.unreachable;
     return;
   }
-  const lists = await Promise.all(kindNames.map((kind) => listObjects(client, kind, { scope: undefined })));
+  // What may not be seen is passed over, so that everybody is told of what is theirs.
+  const lists = await Promise.all(
+    kindNames.map((kind) => ifAllowed(listObjects(client, kind, { scope: undefined }), { items: [], revision: '0' })),
+  );
   const revision = lists.reduce((newest, list) => Math.max(newest, Number(list.revision)), 0);
   line('Revision', String(revision));
-  const { items: proxies } = (await client.request('GET', '/v1/proxies')) as { readonly items: readonly WireProxy[] };
-  line('Proxies', proxyWords(proxies));
+  const proxies = await ifAllowed(client.request('GET', '/v1/proxies'), undefined);
+  line('Proxies', proxies === undefined ? 'not yours to see' : proxyWords((proxies as WireProxies).items));
   const objects = lists.flatMap(({ items }) => items);
   const faulty = objects.filter(isFaulty);
   line(

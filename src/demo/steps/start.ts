@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findEnvoy } from '../../lib/envoy-binary.js';
+import { adminTokenName, readTokenFile } from '../../lib/local-server.ts';
 import { startBackends } from '../backends.ts';
 import { createAuthority } from '../certificate.ts';
 import type { Child } from '../children.ts';
@@ -68,12 +69,15 @@ function whenGone(walk: Walk, name: string): (words: string) => void {
 }
 
 async function startServer(walk: Walk) {
-  const args = ['--listen', '127.0.0.1:0', '--xds-listen', '127.0.0.1:0', '--data', join(walk.folder, 'data')];
+  const data = join(walk.folder, 'data');
+  const args = ['--listen', '127.0.0.1:0', '--xds-listen', '127.0.0.1:0', '--data', data];
   const child = walk.children.start('server', ['server', ...args], whenGone(walk, 'the server'));
   const ready = await nextEvent(child, 'server_ready', { limitMs: serverLimitMs, signal: walk.signal });
   const address = String(ready['address']);
   const xdsAddress = String(ready['xdsAddress']);
-  const rest = createRest(`http://${address}`, walk.signal);
+  const token = readTokenFile(join(data, adminTokenName));
+  if (token === undefined) throw new Error('the server has left no admin token');
+  const rest = createRest(`http://${address}`, token, walk.signal);
   const say = `REST ${rest.url}, xDS ${xdsAddress}, embedded store in ${walk.folder}`;
   return { say, value: { rest, xdsAddress } };
 }

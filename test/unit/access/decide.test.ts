@@ -100,7 +100,11 @@ const cases: readonly Case[] = [
   ['read', 'Commit', undefined, ['viewerOfAll', 'operatorOfAll', 'adminOfAll', 'engineer', 'everything']],
   ['read', 'Controller', undefined, ['viewerOfAll', 'operatorOfAll', 'adminOfAll', 'engineer', 'everything']],
   ['read', 'Event', undefined, ['viewerOfAll', 'operatorOfAll', 'adminOfAll', 'engineer', 'everything']],
-  ['write', 'Proxy', undefined, []],
+  ['write', 'Proxy', undefined, ['engineer', 'everything']],
+
+  ['read', 'JoinToken', undefined, [...ofRole, 'engineer']],
+  ['write', 'JoinToken', undefined, ['engineer', 'everything']],
+  ['write', 'Authority', undefined, ['engineer', 'everything']],
 
   ['read', 'Metrics', undefined, ['viewerOfAll', 'operatorOfAll', 'adminOfAll', 'scraper', 'everything']],
   ['delete', 'Metrics', undefined, []],

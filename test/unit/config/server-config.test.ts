@@ -36,7 +36,20 @@ test('a flag goes before the environment, and that before the file', () => {
 });
 
 test('every field can be given in each of the three ways', () => {
-  const values: { readonly [F in keyof ServerConfig]: string } = {
+  // What a field needs besides itself.
+  const withTls = { tlsCert: 'c.pem', tlsKey: 'k.pem', oidcIssuer: 'https://id.example', oidcAudience: 'fairway' };
+  const values: { readonly [F in keyof ServerConfig]: string | number } = {
+    authentication: 'none',
+    tlsCert: 'cert.pem',
+    tlsKey: 'key.pem',
+    tlsClientCa: 'ca.pem',
+    oidcIssuer: 'https://login.example/realm',
+    oidcAudience: 'us',
+    oidcUsernameClaim: 'email',
+    oidcGroupsClaim: 'roles',
+    openMetrics: 'true',
+    requestsPerSecond: 5,
+    watchesPerIdentity: 7,
     listen: '127.0.0.1:1',
     xdsListen: '[::1]:2',
     data: 'elsewhere',
@@ -60,13 +73,13 @@ test('every field can be given in each of the three ways', () => {
     logLevel: 'debug',
   };
   expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());
-  for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string][]) {
-    const want = field === 'insecure' ? true : value;
+  for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string | number][]) {
+    const want = value === 'true' ? true : value;
     // Those about etcd go with each other.
-    const others = field.startsWith('etcd') ? values : {};
+    const others = field.startsWith('etcd') ? { ...values } : withTls;
     expect(configOf({ file: { ...others, [field]: value } })[field]).toBe(want);
-    expect(configOf({ file: others, env: { [serverFields[field].env]: value } })[field]).toBe(want);
-    expect(configOf({ file: others, flags: { [field]: value } })[field]).toBe(want);
+    expect(configOf({ file: others, env: { [serverFields[field].env]: String(value) } })[field]).toBe(want);
+    expect(configOf({ file: others, flags: { [field]: String(value) } })[field]).toBe(want);
   }
   expect(configOf({ flags: { insecure: true } }).insecure).toBe(true);
   expect(configOf({ file: { insecure: false } }).insecure).toBe(false);
@@ -148,6 +161,14 @@ describe('faults', () => {
     ['another store', { flags: { store: 'sqlit' } }, '--store', 'did you mean sqlite?'],
     ['a store that is no text', { file: { store: 1 } }, '/store', 'one of sqlite, memory'],
     ['neither true nor false', { env: { FAIRWAY_INSECURE: 'yes' } }, 'FAIRWAY_INSECURE', 'true or false'],
+    ['a certificate without its key', { file: { tlsCert: 'c.pem' } }, '--tls-key', 'is needed with --tls-cert'],
+    ['CAs of clients without TLS', { file: { tlsClientCa: 'c.pem' } }, '--tls-cert', 'with --tls-client-ca'],
+    ['an issuer without audience', { file: { oidcIssuer: 'https://x' } }, '--oidc-audience', 'with --oidc-issuer'],
+    ['an issuer in plain text', { file: { oidcIssuer: 'http://id.example' } }, '/oidcIssuer', 'https://'],
+    ['an issuer with a query', { file: { oidcIssuer: 'https://id.example/?a=b' } }, '/oidcIssuer', 'nothing else'],
+    ['an issuer that is no URL', { flags: { oidcIssuer: 'id.example' } }, '--oidc-issuer', 'must be a URL'],
+    ['no requests at all', { flags: { requestsPerSecond: '0' } }, '--requests-per-second', 'from 1 to'],
+    ['another way in', { flags: { authentication: 'non' } }, '--authentication', 'did you mean none?'],
     ['another level', { flags: { logLevel: 'warm' } }, '--log-level', 'did you mean warn?'],
   ])('%s', (_, input, pointer, words) => {
     const parsed = parse(input);
@@ -179,6 +200,12 @@ describe('listening beyond loopback', () => {
     expect(parsed).toMatchObject({ ok: false, error: [{ pointer: '--listen' }] });
     expect(parse({ flags: { xdsListen: listen } })).toMatchObject({ ok: false, error: [{ pointer: '--xds-listen' }] });
     expect(configOf({ flags: { listen, insecure: true } }).listen).toBe(listen);
+    const tls = { tlsCert: 'c.pem', tlsKey: 'k.pem' };
+    expect(configOf({ flags: { listen, ...tls } }).listen).toBe(listen);
+    expect(parse({ flags: { listen, ...tls, authentication: 'none' } })).toMatchObject({
+      ok: false,
+      error: [{ pointer: '--listen' }],
+    });
   });
 });
 

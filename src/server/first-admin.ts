@@ -1,0 +1,100 @@
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { mintToken } from '../api/index.ts';
+import { adminTokenName } from '../lib/local-server.ts';
+import {
+  encodeStored,
+  objectKey,
+  permissions,
+  type RoleBindingObject,
+  specKey,
+  storeKey,
+  storePrefixes,
+} from '../model/index.ts';
+import type { Store } from '../store/store.ts';
+import type { Logger } from '../telemetry/log.ts';
+
+/** The first administrator is a token of this name, with a binding of this name. */
+const name = 'admin';
+
+export interface FirstAdminOptions {
+  readonly store: Store;
+  /** Where the token is kept; undefined: nothing outlives the process, and neither shall the token. */
+  readonly folder: string | undefined;
+  /** Make one also where there are some: everybody's tokens may be lost, and who starts the server owns its data. */
+  readonly anew: boolean;
+  readonly newId: () => string;
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+export interface FirstAdmin {
+  /** Where the token is, whether it was made now or before. */
+  readonly tokenFile: string;
+  /** Takes away what must not outlive the process. */
+  close(): Promise<void>;
+}
+
+/**
+ * Sees to it that somebody can get in: a store that knows no binding and no token gets both for an administrator, and
+ * the token is written to a file that its owner alone can read. Of controllers that start at once one makes it.
+ */
+export async function prepareAdmin(options: FirstAdminOptions): Promise<FirstAdmin> {
+  const { store, folder, anew, now, newId, log } = options;
+  const home = folder === undefined ? await mkdtemp(join(tmpdir(), 'fairway-')) : resolve(folder);
+  const tokenFile = join(home, adminTokenName);
+  const close = async (): Promise<void> => {
+    if (folder === undefined) await rm(home, { recursive: true, force: true });
+  };
+  if (!anew && !(await isNew(store))) return { tokenFile, close };
+
+  const createdAt = new Date(now()).toISOString();
+  const { text, record } = await mintToken({ name, createdAt, createdBy: 'the start of the server' });
+  // Before the commit, under a name that nobody looks for: a token that nobody has would lock everybody out.
+  await mkdir(home, { recursive: true });
+  const made = `${tokenFile}.${newId()}`;
+  await writeFile(made, `${text}\n`, { mode: 0o600, flag: 'wx' });
+  const key = specKey(objectKey('RoleBinding', undefined, name));
+  const standing = await store.get(key);
+  const binding = bindingOf({ uid: newId(), createdAt });
+  const outcome = await store.commit({
+    id: newId(),
+    checks: [{ key, modRevision: anew ? (standing?.modRevision ?? 0) : 0 }],
+    puts: [
+      { key: storeKey('token', record.id), value: JSON.stringify(record) },
+      { key, value: encodeStored(binding) },
+    ],
+    deletes: [],
+  });
+  if (outcome.committed) {
+    await rename(made, tokenFile);
+    log.info({ event: 'admin_token_made', tokenFile });
+  } else {
+    await rm(made);
+  }
+  return { tokenFile, close };
+}
+
+async function isNew(store: Store): Promise<boolean> {
+  const [tokens, bindings] = await Promise.all([store.list(storePrefixes.token), store.list(specKey('RoleBinding/'))]);
+  return tokens.entries.length === 0 && bindings.entries.length === 0;
+}
+
+function bindingOf({ uid, createdAt }: { uid: string; createdAt: string }): RoleBindingObject {
+  return {
+    apiVersion: 'fairway/v1',
+    kind: 'RoleBinding',
+    metadata: {
+      name,
+      labels: {},
+      annotations: {},
+      uid,
+      generation: 1,
+      revision: '',
+      createdRevision: '',
+      createdAt,
+    },
+    spec: { subjects: [{ token: name }], role: 'admin', scopes: ['*'], permissions: [...permissions] },
+  };
+}
