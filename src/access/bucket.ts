@@ -8,8 +8,8 @@ export interface Rate {
 export interface Buckets {
   /** Takes one; 0 when it was there, else in how many milliseconds it will be, and nothing is taken. */
   take(key: string, nowMs: number): number;
-  /** Like `take`, and takes nothing. */
-  wait(key: string, nowMs: number): number;
+  /** Undoes a `take` that gave 0. */
+  giveBack(key: string): void;
 }
 
 /** A clock that goes back makes nobody wait longer than an empty bucket does. */
@@ -42,6 +42,9 @@ export function createBuckets({ perSecond, burst }: Rate, maxKeys = 10_000): Buc
       }
       return waitMs;
     },
-    wait: (key, nowMs) => waitFor(fullAtOf(key, nowMs), nowMs),
+    giveBack(key) {
+      const at = fullAt.get(key);
+      if (at !== undefined) fullAt.set(key, at - everyMs);
+    },
   };
 }

@@ -25,6 +25,7 @@ export const eventNames = {
   request_answered: 'a REST request has its answer',
   request_failed: 'a REST request met a bug',
   login_failed: 'somebody said who they are and was not believed',
+  issuer_unavailable: 'the OpenID provider cannot be asked, so that nobody can tell whether a token is good',
   access_refused: 'somebody asked for what they may not do',
   watch_behind: 'a watch was too slow for the changes that are kept, and is ended',
   history_left: 'former specs of deleted objects could not be removed',

@@ -32,8 +32,8 @@ export async function runHere(argv: readonly string[], options: RunOptions = {})
     columns,
   });
   const io: Io = {
-    // No context file of whoever runs the tests.
-    env: { XDG_CONFIG_HOME: '/nonexistent', ...env },
+    // No context file, and no server, of whoever runs the tests.
+    env: { XDG_CONFIG_HOME: '/nonexistent', XDG_STATE_HOME: '/nonexistent', ...env },
     out: output('out'),
     err: output('err'),
     readStdin: async () => new TextEncoder().encode(stdin),
@@ -54,7 +54,7 @@ export function runExecutable(
   const { env = {}, node = [] } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...node, executable, ...argv], {
-      env: { PATH: process.env['PATH'], XDG_CONFIG_HOME: '/nonexistent', ...env },
+      env: { PATH: process.env['PATH'], XDG_CONFIG_HOME: '/nonexistent', XDG_STATE_HOME: '/nonexistent', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let out = '';

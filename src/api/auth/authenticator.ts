@@ -46,9 +46,9 @@ export function createOpenDoor(): Authenticator {
 }
 
 /**
- * A bearer token counts before a certificate: it was sent on purpose. A peer that was wrong too often is not looked at
- * for a while; who is known already is let in all the same, since others may sit behind the same address, and so is who
- * shows the public half of a token that there is, within a measure of its own.
+ * A bearer token counts before a certificate: it was sent on purpose. A peer that was wrong too often is told to wait,
+ * and a token of ours, which is costly to look at, is not looked at until then. Others may sit behind the same address:
+ * who is right, or known already, is let in all the same, and each token that there is has a measure of its own.
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { clock } = options;
@@ -57,31 +57,43 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const certificates = createClientCertificates(options.isCurrentTls, clock);
   const failures = createBuckets(options.failures);
 
-  async function byBearer(text: string, address: string): Promise<Login> {
-    if (text.startsWith(tokenPrefix)) {
-      const id = tokens.idOf(text);
-      return throttled(id === undefined ? address : `${address} ${id}`, 'token', tokens.known(text), () =>
-        tokens.check(text),
-      );
-    }
-    if (oidc === undefined) return throttled(address, 'token', err({ means: 'token', fault: 'malformed' }));
-    return throttled(address, 'oidc', oidc.known(text), () => oidc.check(text));
+  /** Bearer tokens that are looked at now: a client that opens many connections at once is looked at once. */
+  const underWay = new Map<string, Promise<Login>>();
+
+  function byBearer(text: string, address: string): Login | Promise<Login> {
+    const login = isOurs(text) ? tokens.known(text) : oidc?.known(text);
+    return (login?.ok === true ? login : undefined) ?? underWay.get(text) ?? begin(text, address);
   }
 
-  /** `known` is what was found out before, or costs nothing to say. */
-  async function throttled(
-    key: string,
-    means: LoginRefusal['means'],
-    known: Login | undefined,
-    check?: () => Promise<Login>,
-  ): Promise<Login> {
-    if (known?.ok === true) return known;
-    const waitMs = failures.wait(key, clock());
-    if (waitMs > 0) return err({ means, fault: 'throttled', retryAfterMs: waitMs });
-    const login = known ?? (await check?.());
-    if (login === undefined) return err({ means, fault: 'missing' });
-    if (!login.ok && isWrong(login.error)) failures.take(key, clock());
+  function begin(text: string, address: string): Promise<Login> {
+    const looking = lookAt(text, address).finally(() => underWay.delete(text));
+    underWay.set(text, looking);
+    return looking;
+  }
+
+  async function lookAt(text: string, address: string): Promise<Login> {
+    if (!isOurs(text)) {
+      return counted(
+        address,
+        oidc === undefined ? err({ means: 'token', fault: 'malformed' }) : await oidc.check(text),
+      );
+    }
+    const id = tokens.idOf(text);
+    if (id === undefined) return counted(address, err({ means: 'token', fault: 'unknown' }));
+    // It counts before it is looked at: many come at once.
+    const key = `${address} ${id}`;
+    const waitMs = failures.take(key, clock());
+    if (waitMs > 0) return err({ means: 'token', fault: 'throttled', retryAfterMs: waitMs });
+    const login = await tokens.check(text);
+    if (login.ok || !isWrong(login.error)) failures.giveBack(key);
     return login;
+  }
+
+  /** What cost little to find out is counted afterwards, and only if it was wrong. */
+  function counted(address: string, login: Login): Login {
+    if (login.ok || !isWrong(login.error)) return login;
+    const waitMs = failures.take(address, clock());
+    return waitMs === 0 ? login : err({ ...login.error, fault: 'throttled', retryAfterMs: waitMs });
   }
 
   return {
@@ -89,16 +101,20 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (authorization !== undefined) {
         const [, scheme, text] = /^([A-Za-z]+) +(\S+)$/.exec(authorization) ?? [];
         if (scheme?.toLowerCase() === 'bearer' && text !== undefined) return byBearer(text, address);
-        return throttled(address, 'none', err({ means: 'none', fault: 'scheme' }));
+        return counted(address, err({ means: 'none', fault: 'scheme' }));
       }
-      if (hasCertificate(socket)) return throttled(address, 'certificate', certificates.check(socket));
+      if (hasCertificate(socket)) return counted(address, certificates.check(socket));
       // Nobody has tried anything: that is no failure to be counted.
       return err({ means: 'none', fault: 'missing' });
     },
   };
 }
 
+function isOurs(text: string): boolean {
+  return text.startsWith(tokenPrefix);
+}
+
 /** Not what is our fault or the issuer's. */
 function isWrong({ fault }: LoginRefusal): boolean {
-  return fault !== 'busy' && fault !== 'issuer-unavailable' && fault !== 'throttled';
+  return fault !== 'busy' && fault !== 'issuer-unavailable';
 }

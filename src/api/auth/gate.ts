@@ -78,8 +78,8 @@ async function identify(request: FastifyRequest, options: GateOptions): Promise<
   const about = { requestId: request.id, address };
   if (!login.ok) {
     const { means, fault, detail } = login.error;
-    // Where nothing was tried, or nothing was looked at, nothing has failed; and these may be many.
-    if (fault !== 'throttled' && fault !== 'missing') {
+    if (fault === 'issuer-unavailable') request.log.warn({ event: 'issuer_unavailable', ...about, detail });
+    else if (hasFailed(login.error)) {
       onEvent({ kind: 'login-failed', ...about, means, fault });
       request.log.info({ event: 'login_failed', ...about, means, fault, detail });
     }
@@ -93,6 +93,11 @@ async function identify(request: FastifyRequest, options: GateOptions): Promise<
   request.identity = login.value.identity;
   request.authority = authority;
   return authority;
+}
+
+/** Where nothing was tried, or nothing was looked at, nothing has failed; and these may be many. */
+function hasFailed({ fault }: LoginRefusal): boolean {
+  return fault !== 'missing' && fault !== 'throttled' && fault !== 'busy';
 }
 
 function assertPace(requests: Buckets, identity: Identity, now: number): void {

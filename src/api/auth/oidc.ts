@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import type { Identity } from '../../access/index.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { err, ok, type Result } from '../../lib/result.ts';
@@ -55,6 +55,11 @@ const rememberedMs = 300_000;
 /** An issuer that did not answer is asked again after this. */
 const retryMs = 2_000;
 
+/** The library is loaded by the first token that comes: most servers never see one. */
+const loadJose = () => import('jose');
+
+type Jose = Awaited<ReturnType<typeof loadJose>>;
+
 export function createOidc(options: OidcOptions, clock: Clock): Oidc {
   const remembered = createRemembered<{ readonly identity: Identity; readonly expiresAt: number }>();
   let keys: { readonly get: JWTVerifyGetKey; readonly readAt: number } | undefined;
@@ -70,7 +75,7 @@ export function createOidc(options: OidcOptions, clock: Clock): Oidc {
   }
 
   /** Where the keys are, from the issuer itself. What was read once goes on to be used while the issuer is silent. */
-  async function keySource(): Promise<JWTVerifyGetKey> {
+  async function keySource({ createRemoteJWKSet, errors }: Jose): Promise<JWTVerifyGetKey> {
     const now = clock();
     if (keys !== undefined && (now - keys.readAt < discoveryMaxAgeMs || now - failedAt < retryMs)) return keys.get;
     if (now - failedAt < retryMs) throw new errors.JWKSTimeout('the issuer did not answer a moment ago');
@@ -108,8 +113,9 @@ export function createOidc(options: OidcOptions, clock: Clock): Oidc {
       const before = known(text);
       if (before !== undefined) return before;
       if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) return refused('malformed');
+      const jose = await loadJose();
       try {
-        const { payload } = await jwtVerify(text, await keySource(), {
+        const { payload } = await jose.jwtVerify(text, await keySource(jose), {
           issuer: options.issuer,
           audience: options.audience,
           algorithms,
@@ -123,7 +129,7 @@ export function createOidc(options: OidcOptions, clock: Clock): Oidc {
         remembered.set(text, { identity: identity.value, expiresAt }, clock() + rememberedMs);
         return accepted(identity.value, expiresAt);
       } catch (error) {
-        return err(refusalOf(error));
+        return err(refusalOf(error, jose));
       }
     },
   };
@@ -138,11 +144,13 @@ async function discover({ issuer }: OidcOptions): Promise<URL> {
   if (named !== issuer) throw new Error('the discovery document is of another issuer');
   const url = typeof uri === 'string' ? URL.parse(uri) : null;
   if (url === null) throw new Error('the discovery document names no keys');
+  // Keys that anybody on the way could change would make the issuer's own TLS worth nothing.
+  if (url.protocol !== 'https:' && issuer.startsWith('https:')) throw new Error('the keys are not at an https address');
   return url;
 }
 
 /** What is wrong with a token, told from an issuer that cannot be asked. */
-function refusalOf(error: unknown): LoginRefusal {
+function refusalOf(error: unknown, { errors }: Jose): LoginRefusal {
   const means = 'oidc';
   if (error instanceof errors.JWTExpired) return { means, fault: 'expired' };
   if (error instanceof errors.JWTClaimValidationFailed) {

@@ -33,8 +33,6 @@ interface Verdict {
 export function createStaticTokens(tokens: Tokens, clock: Clock): StaticTokens {
   const remembered = createRemembered<Verdict>();
   const slowly = createTurns(turns);
-  /** By text, while it lasts: a client that opens ten connections is looked at once. */
-  const underWay = new Map<string, Promise<Login>>();
 
   function refused(fault: LoginFault): Login {
     return err({ means: 'token', fault });
@@ -80,13 +78,7 @@ export function createStaticTokens(tokens: Tokens, clock: Clock): StaticTokens {
       return parts === undefined || tokens.get(parts.id) === undefined ? undefined : parts.id;
     },
     known,
-    async check(text) {
-      const before = known(text) ?? underWay.get(text);
-      if (before !== undefined) return before;
-      const looking = look(text).finally(() => underWay.delete(text));
-      underWay.set(text, looking);
-      return looking;
-    },
+    check: async (text) => known(text) ?? look(text),
   };
 }
 

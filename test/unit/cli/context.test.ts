@@ -14,7 +14,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 function withFile(text: string, env: Record<string, string> = {}) {
   writeFileSync(join(home, 'fairway', 'config.yaml'), text);
-  return { XDG_CONFIG_HOME: home, ...env };
+  return { XDG_CONFIG_HOME: home, XDG_STATE_HOME: '/nonexistent', ...env };
 }
 
 const two = `
@@ -26,7 +26,7 @@ contexts:
 
 describe('resolveContext', () => {
   it('needs nothing on the machine of an embedded server', async () => {
-    expect(await resolveContext({}, { XDG_CONFIG_HOME: '/nonexistent' })).toEqual({
+    expect(await resolveContext({}, { XDG_CONFIG_HOME: '/nonexistent', XDG_STATE_HOME: '/nonexistent' })).toEqual({
       server: 'http://127.0.0.1:7600',
       token: undefined,
       scope: undefined,
