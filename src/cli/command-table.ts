@@ -105,12 +105,6 @@ export const clientCommands: readonly ClientEntry[] = [
     load: () => import('./commands/config.ts'),
   },
   {
-    name: 'token',
-    group: 'Fleet',
-    summary: 'make, list and take back the tokens by which nodes join',
-    load: () => import('./commands/token.ts'),
-  },
-  {
     name: 'ca',
     group: 'Fleet',
     summary: 'show the authority of nodes and controllers, and replace its root',
@@ -125,7 +119,7 @@ export const clientCommands: readonly ClientEntry[] = [
   {
     name: 'token',
     group: 'Access',
-    summary: 'make, list and take back API tokens',
+    summary: 'make, list and take back API tokens, and tokens by which nodes join',
     load: () => import('./commands/token.ts'),
   },
   {

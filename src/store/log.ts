@@ -82,10 +82,13 @@ export class ChangeLog {
 
   /** Drops all commits but the newest. */
   compact(): void {
-    const newest = this.#events.at(-1);
-    this.#events = newest === undefined ? [] : [newest];
+    const [last, newest] = this.#events.slice(Math.max(this.#start, this.#events.length - 2));
+    // Of one commit alone there is nothing to drop.
+    if (last === undefined || newest === undefined) return;
+    this.#events = [newest];
     this.#start = 0;
-    this.#bytes = newest === undefined ? 0 : sizeOf(newest);
+    this.#bytes = sizeOf(newest);
+    this.#floor = last.revision;
   }
 
   /** See `Store.watch`. */
