@@ -1,11 +1,12 @@
 /** What a client says to a response: ACK, or NACK by the presence of `error_detail` and nothing else (rule 7). */
+import type { Response } from './flights.ts';
 import type { Forms, Version } from './forms.ts';
 import { visible } from './needs.ts';
 import type { Blame } from './progress.ts';
 import type { Resource } from './resource.ts';
 import { abandon } from './responder.ts';
 import type { Stream } from './stream.ts';
-import type { Response, TypeState } from './type-state.ts';
+import type { TypeState } from './type-state.ts';
 import { isHostFault, normaliseWords } from './words.ts';
 
 /** An address in use may be free again soon, or not for days: from 5 s, doubling up to 5 min. */
@@ -49,6 +50,7 @@ function skip(stream: Stream, state: TypeState, older: Response, now: number): v
     return;
   }
   state.take(older.nonce);
+  for (const name of older.puts.keys()) state.flying.land(name, older.nonce);
   endLinger(stream, older.nonce, now);
 }
 
@@ -61,9 +63,31 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
   state.counts.acked += 1;
   state.ackedRevision = Math.max(state.ackedRevision, response.revision);
   state.pushesAgain = 0;
+  if (!acceptWhole(stream, state, response)) acceptEach(stream, state, response, now);
+  for (const name of response.removals) {
+    if (state.flying.land(name, response.nonce)) state.takeBack.delete(name);
+    state.held.delete(name);
+    if (isTakenBack(stream, state, name, undefined)) state.mark(name);
+  }
+  endLinger(stream, response.nonce, now);
+}
+
+/**
+ * The usual case of a first fill: a large response, of which nothing was refused, taken back, given up or sent again.
+ * What has been asked for then still is. False when it is not that.
+ */
+function acceptWhole({ host, version }: Stream, state: TypeState, response: Response): boolean {
+  if (state.hasDoubts || host.forms.hasDoubts) return false;
+  if (response.takenBack !== undefined || response.older.size > 0 || !state.flying.landWhole(response)) return false;
+  state.held.setAll(response.puts);
+  host.forms.acceptAll(version, state.type, response.puts, response.revision);
+  return true;
+}
+
+function acceptEach(stream: Stream, state: TypeState, response: Response, now: number): void {
   for (const [name, form] of response.puts) {
     if (response.takenBack?.has(name)) continue;
-    const newest = state.land(name, response.nonce);
+    const newest = state.flying.land(name, response.nonce);
     if (newest && state.takeBack.get(name) !== form.hash) state.takeBack.delete(name);
     // What was taken back is tried once more, alone.
     if (isTakenBack(stream, state, name, form.hash)) state.mark(name);
@@ -75,12 +99,6 @@ function accept(stream: Stream, state: TypeState, response: Response, now: numbe
     if (state.refused.get(name)?.hash === form.hash) state.refused.delete(name);
     stream.accepted(state.type, name, form, now, response.older.get(name) ?? response.revision);
   }
-  for (const name of response.removals) {
-    if (state.land(name, response.nonce)) state.takeBack.delete(name);
-    state.held.delete(name);
-    if (isTakenBack(stream, state, name, undefined)) state.mark(name);
-  }
-  endLinger(stream, response.nonce, now);
 }
 
 /** The client accepted a form, or a removal, that stood in for one that it did not answer for. */
@@ -93,8 +111,8 @@ function isTakenBack(stream: Stream, state: TypeState, name: string, hash: strin
 function refuse(stream: Stream, state: TypeState, response: Response, words: string, now: number): void {
   const { puts, removals, nonce } = response;
   state.counts.nacked += 1;
-  for (const name of puts.keys()) state.land(name, nonce);
-  for (const name of removals) state.land(name, nonce);
+  for (const name of puts.keys()) state.flying.land(name, nonce);
+  for (const name of removals) state.flying.land(name, nonce);
   const at = stream.lingering.findIndex((linger) => linger.nonce === nonce);
   if (at >= 0) stream.lingering.splice(at, 1);
   if (puts.size === 1) {

@@ -47,6 +47,11 @@ export interface Forms {
     form: Resource,
     revision: number,
   ): 'known' | 'news' | 'acquitted';
+  /**
+   * Notes that a client has all of these, as of a revision, while nothing is in doubt. The map is never changed, and the
+   * same one for as many clients as may be.
+   */
+  acceptAll(version: Version, type: TypeUrl, forms: ReadonlyMap<string, Resource>, revision: number): void;
   /** The same content is made of other parts now: what clients accepted is this. */
   renew(resource: Resource, revision: number): void;
   /** The newest form that a client of the version accepted: a late answer to an older one does not undo it. */
@@ -99,6 +104,8 @@ export function createForms(convicted: readonly Conviction[] = []): Forms {
   const accepted = new Map<Version, Map<TypeUrl, Map<string, Accepted>>>();
   /** By name, then by form. */
   const convictions = new Map<string, Map<string, Conviction[]>>();
+  /** Maps of forms that were accepted as a whole, and by whom. */
+  const whole = new WeakMap<ReadonlyMap<string, Resource>, Set<Version>>();
   const trials = new Map<string, { type: TypeUrl; name: string; versions: Set<Version> }>();
   /** Oldest first. */
   const all = new Set<Conviction>();
@@ -115,6 +122,14 @@ export function createForms(convicted: readonly Conviction[] = []): Forms {
       if (conviction !== undefined) remove(conviction);
       if (conviction !== undefined) return 'acquitted';
       return isOlder || before?.form.hash === form.hash ? 'known' : 'news';
+    },
+    acceptAll(version, type, map, revision) {
+      const versions = whole.get(map);
+      // What they accepted since is newer than this.
+      if (versions?.has(version) === true) return;
+      for (const [name, form] of map) forms.accept(version, type, name, form, revision);
+      if (versions === undefined) whole.set(map, new Set([version]));
+      else versions.add(version);
     },
     renew(form, revision) {
       for (const byType of accepted.values()) {

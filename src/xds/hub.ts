@@ -16,6 +16,7 @@ import { createComparison } from './comparison.ts';
 import { type Counts, createCounts } from './counts.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
+import { Editions } from './holdings.ts';
 import { each, type Pieces } from './pieces.ts';
 import type { Progress } from './progress.ts';
 import { Requests } from './requests.ts';
@@ -44,6 +45,8 @@ export interface HubOptions {
   /** Default 15 s. */
   readonly answerMs?: number;
   readonly maxLogEntries?: number;
+  /** Default 64. So many resources together are kept, and sent, once for all streams that have the same. */
+  readonly shareFrom?: number;
   readonly admission?: Partial<AdmissionOptions>;
 }
 
@@ -118,6 +121,9 @@ const compareEvery = 16;
 /** Of very large requests, a piece is taken in every second call. */
 const takeEvery = 2;
 
+/** Below that, sharing costs a stream more than it saves. */
+const defaultShareFrom = 64;
+
 /** Marks set in one call of `next`: a few milliseconds' worth. */
 const maxMarks = 4_096;
 
@@ -168,11 +174,13 @@ export function createHub(options: HubOptions): Hub {
   let lastNow = 0;
 
   const batches = createBatches();
+  const editions = new Editions(options.shareFrom ?? defaultShareFrom);
   const counts = createCounts();
   const host: SessionHost = {
     table,
     forms,
     batches,
+    editions,
     counts,
     options: sessionOptions,
     get markedRevision() {

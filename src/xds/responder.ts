@@ -2,6 +2,7 @@
  * Making of responses. Each dirty name is judged at the moment of sending, and is sent, waits or is left alone. A
  * delta response holds what changed; so does a state-of-the-world one, unless its type wants the full set.
  */
+import type { Response } from './flights.ts';
 import type { Form } from './forms.ts';
 import { contentOf } from './full-set.ts';
 import { judge } from './judge.ts';
@@ -10,7 +11,7 @@ import { type Resource, typeUrls } from './resource.ts';
 import { anyField } from './sotw-wire.ts';
 import type { Stream } from './stream.ts';
 import type { Entry } from './table.ts';
-import type { Response, TypeState } from './type-state.ts';
+import type { TypeState } from './type-state.ts';
 import { type Frame, frameResponse } from './wire.ts';
 
 /** Names judged in one call, so that a request of 100,000 names does not hold the loop. */
@@ -246,7 +247,7 @@ function linger(
 export function abandon(stream: Stream, state: TypeState, response: Response, force: boolean): void {
   state.take(response.nonce);
   for (const name of [...response.puts.keys(), ...response.removals]) {
-    state.land(name, response.nonce);
+    state.flying.land(name, response.nonce);
     if (state.wants(name)) state.mark(name, force);
   }
   for (const linger of stream.lingering) if (linger.nonce === response.nonce) linger.until = response.sentAt;

@@ -10,6 +10,7 @@
  */
 import { takeAnswer } from './answers.ts';
 import { askDelta, askSotw } from './asks.ts';
+import type { Response } from './flights.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import { each, type Pieces } from './pieces.ts';
@@ -18,7 +19,7 @@ import { type TypeUrl, typeUrls } from './resource.ts';
 import { abandon, respond } from './responder.ts';
 import type { SotwRequest } from './sotw-wire.ts';
 import { type PeerIdentity, type SessionHost, Stream, type StreamOpened, type Trust } from './stream.ts';
-import type { Response, TypeState } from './type-state.ts';
+import type { TypeState } from './type-state.ts';
 import type { DeltaRequest, Frame } from './wire.ts';
 
 /** Why a stream has to end. The reason is for logs, metrics and tests, the words for the client. */

@@ -5,6 +5,7 @@
 import type { Batches } from './batches.ts';
 import type { Counts } from './counts.ts';
 import type { Forms, Version } from './forms.ts';
+import type { Editions } from './holdings.ts';
 import { type Linger, type StreamView, visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import { maxStalledNames, type Progress, type Stall } from './progress.ts';
@@ -35,6 +36,7 @@ export interface SessionHost {
   /** Changes up to this revision have been marked on all streams. */
   readonly markedRevision: number;
   readonly batches: Batches;
+  readonly editions: Editions;
   readonly counts: Counts;
   /** What responses of the type have in common now. */
   responseHead(protocol: Protocol, type: TypeUrl): Uint8Array;
@@ -179,7 +181,7 @@ export class Stream implements StreamView {
       const others = this.#ordered.filter((state) => !isKnownType(state.type)).length;
       if (others >= maxOtherTypes) return undefined;
     }
-    const state = new TypeState(type, this.host.counts.of(type), (astir) => this.#stir(astir));
+    const state = new TypeState(type, this.host.counts.of(type), this.host.editions, (astir) => this.#stir(astir));
     this.#states.set(type, state);
     this.#ordered = [...this.#ordered, state].sort((a, b) => a.traits.order - b.traits.order);
     return state;

@@ -4,35 +4,15 @@
  * from the table at the moment of sending.
  */
 import type { TypeCounts } from './counts.ts';
+import { Flights, type Response } from './flights.ts';
 import type { Form } from './forms.ts';
+import { type Editions, Holdings } from './holdings.ts';
 import { ackHeads } from './plain-ack.ts';
 import type { Rejection } from './progress.ts';
-import type { Need, Resource, TypeUrl } from './resource.ts';
+import type { Need, TypeUrl } from './resource.ts';
 import { createSubscription, type Subscription, wants } from './subscription.ts';
 import type { Entry } from './table.ts';
 import { type TypeTraits, traitsOf } from './types.ts';
-
-/** A response that the client has not answered. */
-export interface Response {
-  readonly nonce: string;
-  readonly sentAt: number;
-  /** When an answer should have come: clusters with checks, DNS or TLS take their time. */
-  readonly dueAt: number;
-  /** Revision of the table when it was made. */
-  readonly revision: number;
-  /** Shared with other streams. */
-  puts: ReadonlyMap<string, Resource>;
-  readonly removals: readonly string[];
-  /** Of the names of which it holds an older form: as of which revision. */
-  readonly older: ReadonlyMap<string, number>;
-  /** The answer is past its deadline and that was said. */
-  overdue: boolean;
-  /**
-   * Names of which an acknowledgement says nothing any more: Envoy takes a cluster that it refused once when it comes
-   * again unchanged.
-   */
-  takenBack: Set<string> | undefined;
-}
 
 /** A refusal by this client. */
 export interface Refusal {
@@ -65,9 +45,9 @@ export class TypeState {
   readonly ackHead: Uint8Array | undefined;
   readonly subscription: Subscription = createSubscription();
   /** What the client acknowledged, or brought along from an earlier stream. */
-  readonly held = new Map<string, Form>();
+  readonly held: Holdings;
   /** The newest response that has the name, of those that are on the way; without a form it is removed there. */
-  readonly flying = new Map<string, Response>();
+  readonly flying: Flights;
   /** Names to be looked at. */
   readonly dirty = new Set<string>();
   /** Names to be answered even if the client holds the same (rules 21, 23, 35). */
@@ -102,8 +82,10 @@ export class TypeState {
   readonly #onAstir: (state: TypeState) => void;
 
   /** `onAstir` is told when there comes to be something to send, to wait for, or refused, where there was nothing. */
-  constructor(type: TypeUrl, counts: TypeCounts, onAstir: (state: TypeState) => void) {
+  constructor(type: TypeUrl, counts: TypeCounts, editions: Editions, onAstir: (state: TypeState) => void) {
     this.type = type;
+    this.held = new Holdings(type, editions);
+    this.flying = new Flights(editions.shareFrom);
     this.#onAstir = onAstir;
     this.counts = counts;
     this.traits = traitsOf(type);
@@ -140,10 +122,15 @@ export class TypeState {
     return (
       !this.busy &&
       this.unanswered.length === 0 &&
-      this.flying.size === 0 &&
+      this.flying.isEmpty &&
       this.waiting.size === 0 &&
       this.refused.size === 0
     );
+  }
+
+  /** Something was refused, or may be there half-made. */
+  get hasDoubts(): boolean {
+    return this.suspects.size > 0 || this.refused.size > 0 || this.takeBack.size > 0;
   }
 
   refuse(name: string, refusal: Refusal): void {
@@ -154,8 +141,7 @@ export class TypeState {
   /** Notes that a response is on its way. */
   fly(response: Response): void {
     this.#stir();
-    for (const name of response.puts.keys()) this.flying.set(name, response);
-    for (const name of response.removals) this.flying.set(name, response);
+    this.flying.add(response);
     this.unanswered.push(response);
   }
 
@@ -201,7 +187,7 @@ export class TypeState {
 
   /** The client has all that it should have, and refused nothing. What it has until connections are drained is no more. */
   get settled(): boolean {
-    return !this.busy && this.flying.size === 0 && !this.waitsToPut && this.refused.size === 0;
+    return !this.busy && this.flying.isEmpty && !this.waitsToPut && this.refused.size === 0;
   }
 
   /** Names whose newest form is on the way, waits or is still to be sent; not those that are to go once that is safe. */
@@ -263,10 +249,5 @@ export class TypeState {
     this.#stir();
     this.waiting.set(name, { since: now, what, ...(missing === undefined ? {} : { missing: missing() }) });
     return now;
-  }
-
-  /** Ends the flight of a name, if it is still the one of this response; false when it is not. */
-  land(name: string, nonce: string): boolean {
-    return this.flying.get(name)?.nonce === nonce && this.flying.delete(name);
   }
 }
