@@ -13,30 +13,56 @@ export interface Batch {
 
 export interface Batches {
   /** The batch of these entries, in this order. */
-  of(type: TypeUrl, entries: readonly Entry[]): Batch;
-  /** Nobody needs them any more, for now. */
-  forget(): void;
+  of(type: TypeUrl, entries: readonly Entry[], now: number): Batch;
+  /** When `forget` wants to be called next; infinite when nothing is kept. */
+  readonly forgetAt: number;
+  /** Forgets what was not asked for in a while. */
+  forget(now: number): void;
 }
 
 /** Responses that are split are sent in turns: some of them are under way at once. */
 const maxKept = 4;
 
+/** A thousand streams that connect at once come in seconds; what they are sent together is worth keeping so long. */
+const keepMs = 5_000;
+
 /** From here on one piece is better than many: a stream's first fill has thousands. */
 const joinBytes = 16 * 1024;
 
+interface Kept {
+  readonly entries: readonly Entry[];
+  readonly batch: Batch;
+  usedAt: number;
+}
+
 export function createBatches(): Batches {
-  const kept = new Map<TypeUrl, { readonly entries: readonly Entry[]; readonly batch: Batch }[]>();
+  const kept = new Map<TypeUrl, readonly Kept[]>();
+  let forgetAt = Number.POSITIVE_INFINITY;
   return {
-    of(type, entries) {
-      const known = kept.get(type);
-      for (const one of known ?? []) if (same(one.entries, entries)) return one.batch;
+    of(type, entries, now) {
+      forgetAt = Math.min(forgetAt, now + keepMs);
+      const known = kept.get(type) ?? [];
+      for (const one of known) {
+        if (!same(one.entries, entries)) continue;
+        one.usedAt = now;
+        return one.batch;
+      }
       const batch = make(entries);
-      const others = known?.slice(0, maxKept - 1) ?? [];
-      kept.set(type, [{ entries, batch }, ...others]);
+      kept.set(type, [{ entries, batch, usedAt: now }, ...known.slice(0, maxKept - 1)]);
       return batch;
     },
-    forget() {
-      if (kept.size > 0) kept.clear();
+    get forgetAt() {
+      return forgetAt;
+    },
+    forget(now) {
+      if (now < forgetAt) return;
+      forgetAt = Number.POSITIVE_INFINITY;
+      for (const [type, all] of kept) {
+        const used = all.filter(({ usedAt }) => usedAt + keepMs > now);
+        if (used.length === 0) kept.delete(type);
+        else kept.set(type, used);
+        for (const { usedAt } of used) forgetAt = Math.min(forgetAt, usedAt + keepMs);
+      }
     },
   };
 }

@@ -526,14 +526,14 @@ export function createHub(options: HubOptions): Hub {
         schedule(member);
         return frame === undefined ? { kind: 'more' } : { kind: 'frame', stream: member, frame };
       }
-      batches.forget();
       return undefined;
     },
     nextDeadline() {
-      const deadline = Math.min(soonest, admission.nextDeadline() ?? Number.POSITIVE_INFINITY);
+      const deadline = Math.min(soonest, batches.forgetAt, admission.nextDeadline() ?? Number.POSITIVE_INFINITY);
       return deadline === Number.POSITIVE_INFINITY ? undefined : deadline;
     },
     tick(now) {
+      batches.forget(now);
       if (now < soonest) return;
       soonest = Number.POSITIVE_INFINITY;
       let ticked = 0;

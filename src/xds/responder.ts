@@ -153,7 +153,7 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
     state.refused.delete(name);
     state.suspects.delete(name);
   }
-  const { forms, gone, chunks } = contentsOf(stream, state, puts, removals, whole);
+  const { forms, gone, chunks } = contentsOf(stream, state, puts, removals, whole, now);
   const { revision } = stream.table;
   state.owesAnswer = false;
   state.sentRevision = revision;
@@ -202,8 +202,9 @@ function contentsOf(
   puts: readonly Entry[],
   removals: readonly string[],
   whole: boolean,
+  now: number,
 ): Contents {
-  if (stream.protocol === 'delta') return { ...stream.host.batches.of(state.type, puts), gone: removals };
+  if (stream.protocol === 'delta') return { ...stream.host.batches.of(state.type, puts, now), gone: removals };
   const forms = new Map(puts.map(({ resource }) => [resource.name, resource]));
   const gone = new Set(removals);
   const content = whole ? contentOf(state, forms, gone) : forms.values();
