@@ -18,5 +18,6 @@ test('of a process it tells what that says itself, about', () => {
   while (spentMs() < 30);
   expect(usage.cpuMs() - told).toBeGreaterThan(15);
   expect(Math.abs(usage.residentBytes() / process.memoryUsage.rss() - 1)).toBeLessThan(0.1);
-  expect(usage.peakBytes()).toBeGreaterThanOrEqual(usage.residentBytes());
+  // Linux counts in steps, and some of it meanwhile.
+  expect(usage.peakBytes()).toBeGreaterThan(0.99 * usage.residentBytes());
 });
