@@ -1,5 +1,4 @@
 /** The kernel with all that the product declares on it, filled and measured: no store, no network. */
-import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -7,6 +6,7 @@ import { declareGraph, type Graph } from '../src/graph/index.ts';
 import type { FairwayObject } from '../src/model/index.ts';
 import { declareTranslation } from '../src/translate/index.ts';
 import { type Budget, type Derived, type Fork, Kernel } from '../src/view/index.ts';
+import { watchTurns } from './turns.ts';
 import { keyOf } from './world.ts';
 
 export interface BuiltWorld {
@@ -64,16 +64,17 @@ async function filled(objects: Iterable<FairwayObject>): Promise<{
   const fork = kernel.fork();
   for (const object of objects) put(fork, graph, object);
   const turns = watchTurns();
+  turns.begin();
   const started = performance.now();
   await fork.settle({
     ...budget,
     pause: async () => {
-      turns.end();
+      turns.end('settling');
       await setImmediate();
       turns.begin();
     },
   });
-  turns.end();
+  turns.end('settling');
   const settled = performance.now();
   kernel.adopt(fork);
   const adopted = performance.now();
@@ -81,47 +82,7 @@ async function filled(objects: Iterable<FairwayObject>): Promise<{
     world: { kernel, graph, outputs },
     settleMs: settled - started,
     adoptMs: adopted - settled,
-    turnMs: await turns.longestMs(),
-  };
-}
-
-/**
- * Turns of the event loop by the processor time of this thread, since other programs are in the way of the clock.
- * What the collector took of a turn is left out: no slicing makes that shorter.
- */
-function watchTurns() {
-  const turns: { readonly start: number; readonly end: number; readonly cpuMs: number }[] = [];
-  const collections: { readonly startTime: number; readonly duration: number }[] = [];
-  const observer = new PerformanceObserver((list) => collections.push(...list.getEntries()));
-  observer.observe({ entryTypes: ['gc'] });
-  let start = performance.now();
-  let cpu = process.threadCpuUsage();
-  return {
-    begin() {
-      start = performance.now();
-      cpu = process.threadCpuUsage();
-    },
-    end() {
-      const used = process.threadCpuUsage(cpu);
-      turns.push({ start, end: performance.now(), cpuMs: (used.user + used.system) / 1000 });
-    },
-    async longestMs(): Promise<number> {
-      // Entries come in turns of their own.
-      for (let turn = 0; turn < 3; turn += 1) await setImmediate();
-      observer.disconnect();
-      let longest = 0;
-      let next = 0;
-      for (const { start, end, cpuMs } of turns) {
-        let collectedMs = 0;
-        for (; next < collections.length; next += 1) {
-          const { startTime, duration } = collections[next] as (typeof collections)[number];
-          if (startTime >= end) break;
-          if (startTime >= start) collectedMs += duration;
-        }
-        longest = Math.max(longest, cpuMs - collectedMs);
-      }
-      return longest;
-    },
+    turnMs: (await turns.longestMs()).get('settling') ?? 0,
   };
 }
 

@@ -13,13 +13,15 @@ import {
   encodeNode,
   type TypeUrl,
   typeUrls,
+  type WireResource,
   wildcardName,
 } from '../src/xds/index.ts';
 import { connectDelta, type DeltaConnection } from '../src/xds/io/index.ts';
 
 export interface FakeProxiesOptions {
   readonly count: number;
-  readonly fleet: string;
+  /** In turns. */
+  readonly fleets: readonly string[];
   /** `host:port` of the controller. */
   readonly address: string;
   /** Asked for by name, beside all clusters and listeners and the endpoints of all clusters. */
@@ -60,16 +62,19 @@ export async function startFakeProxies(options: FakeProxiesOptions): Promise<Fak
   };
 }
 
+const nothing = new Uint8Array();
+
 /** Between two of them that lose their connection. */
 const cutEveryMs = 500;
 
 function serve(): void {
   const clients: DeltaClient[] = [];
 
-  async function start({ count, fleet, address, names }: FakeProxiesOptions): Promise<void> {
+  async function start({ count, fleets, address, names }: FakeProxiesOptions): Promise<void> {
     const log = createLogger({ level: 'silent' });
     const proxies = Array.from({ length: count }, (_, n) => {
-      const node = { id: `fake-${n}`, cluster: fleet, userAgent: 'envoy', version: '1.40.0' };
+      const cluster = fleets[n % fleets.length] ?? '';
+      const node = { id: `fake-${n}`, cluster, userAgent: 'envoy', version: '1.40.0' };
       const client = createDeltaClient({ node: encodeNode(node) });
       clients.push(client);
       for (const type of [typeUrls.cluster, typeUrls.listener]) client.subscribe(type, [wildcardName]);
@@ -81,6 +86,7 @@ function serve(): void {
           log,
           random: Math.random,
           onStep({ typeUrl, changed, removed }) {
+            forget(client, typeUrl, changed);
             if (typeUrl !== typeUrls.cluster) return;
             // The cluster that stands in for missing pools has no endpoints.
             const names = changed.map(({ name }) => name).filter((name) => name !== unavailableCluster);
@@ -102,6 +108,12 @@ function serve(): void {
         proxy.connection = connection;
       });
     }, cutEveryMs);
+  }
+
+  /** Keeps the versions alone: the contents of a thousand proxies would fill the memory. */
+  function forget(client: DeltaClient, type: TypeUrl, changed: readonly WireResource[]): void {
+    const held = client.resources(type) as Map<string, WireResource>;
+    for (const resource of changed) held.set(resource.name, { ...resource, value: nothing });
   }
 
   function differs(client: DeltaClient, wanted: Versions): boolean {

@@ -99,6 +99,22 @@ export function* world(services: number): Generator<FairwayObject> {
   }
 }
 
+/** The same services, each fleet with its share of them. */
+export function* worldOfFleets(services: number, fleets: number): Generator<FairwayObject> {
+  for (let at = 0; at < fleets; at += 1) yield object('Fleet', `${fleet}-${at}`, 1, { ha: 'everyNode' });
+  for (const one of world(services)) {
+    if (one.kind === 'Fleet') continue;
+    if (one.kind !== 'VirtualService') yield one;
+    else {
+      const at = Number(one.metadata.name.replace('service-', ''));
+      yield {
+        ...one,
+        spec: { ...(one.spec as SpecOf<'VirtualService'>), fleet: `${fleet}-${at % fleets}` },
+      } as FairwayObject;
+    }
+  }
+}
+
 /** Kinds of changes that a world is measured by. */
 export const edits: readonly {
   readonly name: string;

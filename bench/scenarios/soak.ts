@@ -56,7 +56,7 @@ export async function run(): Promise<Row[]> {
     const asked = await wantedOf(rest, nodeOf(0));
     const proxies = await startFakeProxies({
       count: fakes,
-      fleet,
+      fleets: [fleet],
       address: `127.0.0.1:${server.xdsPort}`,
       names: [typeUrls.route, typeUrls.secret].map((type) => [
         type,

@@ -1,6 +1,7 @@
 import { batches } from '../lib/batches.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
+import { type SliceMeter, unmeasured } from '../lib/slices.ts';
 import type { ObjectKey } from '../model/index.ts';
 import type { Store, WatchEvent } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -33,6 +34,8 @@ export interface MirrorOptions {
   readonly world: World;
   readonly store: Store;
   readonly budget: Budget;
+  /** For benches: told what holds the event loop. */
+  readonly slices?: SliceMeter;
   readonly clock: Clock;
   readonly log: Logger;
   /** Called in the same synchronous step as each adoption, in order. */
@@ -44,6 +47,9 @@ export interface MirrorOptions {
 /** Events that may wait before the watch is held back: enough for a burst, bounded for a storm. */
 const maxWaiting = 4096;
 
+/** Resources of an edit that concerns a whole fleet. */
+const largeCommit = 1_000;
+
 /**
  * Follows the store: the events that wait are merged into one fork, which settles in slices and is adopted. The
  * first build is a fork like any other; nothing is answered before it.
@@ -54,7 +60,15 @@ const maxWaiting = 4096;
  *                          └─ failed: watch again from the revision reached
  */
 export function createMirror(options: MirrorOptions): Mirror {
-  const { world, store, log, budget } = options;
+  const { world, store, log, slices = unmeasured } = options;
+  const budget: Budget = {
+    ...options.budget,
+    async pause() {
+      slices.end('settling');
+      await options.budget.pause();
+      slices.begin();
+    },
+  };
   const queue = createQueue();
   const records = createRecords();
   const goodSpecs = createGoodSpecs(store, log);
@@ -70,6 +84,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     const next = records.prepare(states);
     const pins = await readPins(next.held, goodSpecs);
     await queue.run(async () => {
+      slices.begin();
       const fork = world.kernel.fork();
       const changes = await putObjects(world, fork, states, { at, budget, log });
       for (const [key, pin] of pins) {
@@ -80,6 +95,8 @@ export function createMirror(options: MirrorOptions): Mirror {
       const begun = budget.now();
       await fork.settle(budget);
       const work = { computed: fork.computed, settleMs: budget.now() - begun };
+      slices.end('settling');
+      slices.begin();
       // From here on in one step: whoever reads sees the former world or this one.
       const { commit, units } = commitOf(fork, world.translation, at);
       const touched = new Set<ObjectKey>(units);
@@ -97,6 +114,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       failures.look();
       options.onAdopted({ revision: at, receivedAt, changes, commit, touched, over, work, first });
       waiting.reached(at);
+      slices.end(first || commit.puts.length > largeCommit ? 'large adoption' : 'adoption');
     });
   }
 

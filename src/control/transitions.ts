@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLatest } from '../lib/latest.ts';
+import { type SliceMeter, unmeasured } from '../lib/slices.ts';
 import { type FairwayObject, type Kind, kinds, type ObjectKey, specKey, storeKey } from '../model/index.ts';
 import { type ConditionDraft, type Transition, transitionsOf } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
@@ -33,6 +34,8 @@ export interface TransitionWriterOptions {
   readonly now: () => number;
   readonly newId: () => string;
   readonly budget: Budget;
+  /** For benches: told what holds the event loop. */
+  readonly slices?: SliceMeter;
   readonly log: Logger;
 }
 
@@ -62,7 +65,7 @@ interface Batch {
 }
 
 export function createTransitionWriter(options: TransitionWriterOptions): TransitionWriter {
-  const { mirror, store, budget, log } = options;
+  const { mirror, store, budget, slices = unmeasured, log } = options;
   const closing = new AbortController();
   const dirty = new Set<ObjectKey>();
   /** Objects that proxies had not finished with when they were last looked at. */
@@ -134,7 +137,9 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
     const isAsked = (): boolean => dirty.size > 0 || unfinishedOnes.pending || everything.pending;
     while (isAsked() && !closing.signal.aborted) {
       const started = budget.now();
+      slices.begin();
       const batch = collect();
+      slices.end('conditions');
       const tookMs = budget.now() - started;
       if (batch.keys.length > 0) await write(batch);
       if (tookMs < restFromMs) await budget.pause();

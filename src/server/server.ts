@@ -21,6 +21,7 @@ import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
 import { leaveNote } from '../lib/local-server.ts';
 import { openTlsFiles, type TlsFiles } from '../lib/tls-files.ts';
+import { type SliceMeter, unmeasured } from '../lib/slices.ts';
 import { fleetDrainTimeoutMs } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
@@ -65,6 +66,8 @@ export interface ServerOptions {
   readonly onFailure?: (error: Error) => void;
   /** For tests: changes Envoy's messages before they are encoded, to make what a proxy refuses. */
   readonly rawPatch?: RawPatch;
+  /** For benches: told what holds the event loop. */
+  readonly slices?: SliceMeter;
   /** For tests: how long controllers have to take up a new root of the authority. Default a minute. */
   readonly rotationFollowMs?: number;
   /** Makes another admin token although there are some. */
@@ -86,6 +89,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const { config, log } = options;
   const newId = (): string => randomUUID();
   const now = (): number => Date.now();
+  const { slices = unmeasured } = options;
   const budget: Budget = { sliceMs, now: () => performance.now(), pause: () => pause() };
   const replica = hostname();
 
@@ -129,6 +133,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       world,
       store,
       budget,
+      slices,
       clock: now,
       log: log.child({ room: 'control' }),
       onAdopted: (adoption) => onAdopted(adoption),
@@ -173,6 +178,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       now,
       newId,
       budget,
+      slices,
       log: log.child({ room: 'control' }),
     });
     const searcher = createSearcher({ mirror, store, newId, log: log.child({ room: 'control' }) });
@@ -248,6 +254,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       clock: now,
       random: Math.random,
       onProgress: feed,
+      slices,
       onSlow: { count: (count) => metrics.slowStreams.set(count), cut: () => metrics.cutStreams.inc() },
       trust: { opened: (stream) => catchUp.add(stream), closed: (stream) => catchUp.remove(stream) },
       ...(mutualTls === undefined ? {} : { tls: mutualTls.xds }),

@@ -197,7 +197,8 @@ export class TypeState {
     for (const name of this.prepared.keys()) if (!this.dirty.has(name)) count += 1;
     for (const name of this.flying.keys()) if (!this.dirty.has(name) && !this.prepared.has(name)) count += 1;
     for (const [name, { what }] of this.waiting) {
-      if (what === 'put' && !this.dirty.has(name) && !this.prepared.has(name) && !this.flying.has(name)) count += 1;
+      const isCounted = this.dirty.has(name) || this.prepared.has(name) || this.flying.get(name) !== undefined;
+      if (what === 'put' && !isCounted) count += 1;
     }
     return count;
   }

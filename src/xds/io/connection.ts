@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
+import type { SliceMeter } from '../../lib/slices.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Frame, Hub, HubStream, StreamError, StreamOptions } from '../index.ts';
 import type { Call } from './call.ts';
@@ -36,6 +37,7 @@ export interface ConnectionOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly reading: Reading;
+  readonly slices: SliceMeter;
   readonly onClosed: (connection: Connection) => void;
 }
 
@@ -49,7 +51,8 @@ const codes: Record<StreamError['reason'], Status> = {
 };
 
 /** Joins a call to the hub: bytes one way, frames the other, until either end closes. */
-export function createConnection({ hub, call, open, log, clock, reading, onClosed }: ConnectionOptions): Connection {
+export function createConnection(options: ConnectionOptions): Connection {
+  const { hub, call, open, log, clock, reading, slices, onClosed } = options;
   const { peer, certificate } = call;
   const stream = hub.open(peer, clock(), open);
   let ended = false;
@@ -84,7 +87,9 @@ export function createConnection({ hub, call, open, log, clock, reading, onClose
   call.handle({
     message(bytes) {
       if (ended) return;
+      slices.begin();
       const error = stream.receive(bytes, clock());
+      slices.end('request');
       if (error !== undefined) connection.refuse(error);
     },
     // The client has said all it will say: so have we.

@@ -5,6 +5,7 @@
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import { err, ok, type Result } from '../../lib/result.ts';
+import { type SliceMeter, unmeasured } from '../../lib/slices.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Hub, HubStream, PeerIdentity, Progress, Protocol } from '../index.ts';
 import type { Call } from './call.ts';
@@ -39,6 +40,8 @@ export interface XdsServerOptions {
   readonly random: () => number;
   /** What came back from the streams, in order. */
   readonly onProgress?: (progress: readonly Progress[]) => void;
+  /** For benches: told what holds the event loop. */
+  readonly slices?: SliceMeter;
   /** Streams end at a random age in this range, so that proxies spread anew over the controllers. Default 10–12 h. */
   readonly maxStreamAgeMs?: { readonly from: number; readonly to: number };
   /** All that the streams hold is compared with the table at random intervals in this range. Default 45–75 min. */
@@ -79,7 +82,7 @@ const defaultGraceMs = 2_000;
 const maxTimerMs = 2 ** 31 - 1;
 
 export async function startServer(options: XdsServerOptions): Promise<XdsServer> {
-  const { hub, log, clock } = options;
+  const { hub, log, clock, slices = unmeasured } = options;
   const age = options.maxStreamAgeMs ?? defaultAge;
   const compareEvery = options.compareEveryMs ?? defaultCompare;
   const between = ({ from, to }: { from: number; to: number }): number => from + (to - from) * options.random();
@@ -109,6 +112,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
 
   function work(): void {
     turn = undefined;
+    slices.begin();
     hub.tick(clock());
     const end = performance.now() + sliceMs;
     for (;;) {
@@ -121,13 +125,17 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
         break;
       }
     }
+    slices.end('streams');
     report();
     setTimer();
   }
 
   function report(): void {
     const progress = hub.takeProgress();
-    if (progress.length > 0) options.onProgress?.(progress);
+    if (progress.length === 0) return;
+    slices.begin();
+    options.onProgress?.(progress);
+    slices.end('progress');
   }
 
   function setTimer(): void {
@@ -184,6 +192,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       log,
       clock,
       reading: slowClients,
+      slices,
       onClosed: (closed) => {
         connections.delete(closed.stream);
         clearTimeout(ages.get(closed));
