@@ -142,6 +142,9 @@ export async function openAuthority({ store, newId, now }: AuthorityOptions): Pr
       return written;
     },
     async advance(input) {
+      // As a rule there is nothing to do, which is found without the store: its changes are told by `refresh` anyway.
+      const glance = planRotation(state.record, input);
+      if (glance.kind !== 'write') return glance;
       const { record, check } = await refresh();
       const step = planRotation(record, input);
       if (step.kind !== 'write') return step;
