@@ -12,6 +12,7 @@ export const facilities = [
   'Controller',
   'Event',
   'Audit',
+  'Backup',
 ] as const;
 
 export type Facility = (typeof facilities)[number];
@@ -39,8 +40,9 @@ export interface Action {
  * - insight: what the machinery does; it speaks of all scopes at once.
  * - metrics: figures for monitoring.
  * - audit: who did what.
+ * - whole: all that there is, secrets included, to be taken out or replaced.
  */
-export type Family = 'service' | 'tenancy' | 'machinery' | 'access' | 'set' | 'insight' | 'metrics' | 'audit';
+export type Family = 'service' | 'tenancy' | 'machinery' | 'access' | 'set' | 'insight' | 'metrics' | 'audit' | 'whole';
 
 const families: { readonly [K in Kind | Facility]: Family } = {
   Scope: 'tenancy',
@@ -61,6 +63,7 @@ const families: { readonly [K in Kind | Facility]: Family } = {
   Event: 'insight',
   Metrics: 'metrics',
   Audit: 'audit',
+  Backup: 'whole',
 };
 
 export function familyOf(kind: Kind | Facility): Family {

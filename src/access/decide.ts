@@ -24,6 +24,7 @@ const systemScope = 'system';
  * | insight | viewer of all scopes, or `machinery` | `machinery` |
  * | metrics | viewer of all scopes, or `metrics` | nobody |
  * | audit | admin of all scopes | nobody |
+ * | whole | admin of all scopes with all permissions but `metrics` | the same |
  *
  * A secret that is written takes the permission `secrets` besides: of its scope, and of all scopes where it has none.
  */
@@ -64,6 +65,13 @@ function refusalOf(grants: readonly Grant[], { verb, kind, scope = everyScope }:
       );
     case 'audit':
       return need(reads && hasRole(grants, 'admin', everyScope), roleIn('admin', everyScope));
+    case 'whole':
+      return (
+        need(hasRole(grants, 'admin', everyScope), roleIn('admin', everyScope)) ??
+        need(hasSecrets(grants, everyScope), `${permission('secrets')} ${inScope(everyScope)}`) ??
+        need(hasPermission(grants, 'machinery'), permission('machinery')) ??
+        need(hasPermission(grants, 'system-policies'), permission('system-policies'))
+      );
   }
 }
 

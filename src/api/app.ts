@@ -18,6 +18,7 @@ import { type AccessEvent, addGate } from './auth/gate.ts';
 import { createGrants } from './auth/grants.ts';
 import type { OidcOptions } from './auth/oidc.ts';
 import { createSecure, type Secure } from './auth/secure.ts';
+import { addBackup } from './backup.ts';
 import { createBodies } from './body.ts';
 import { addDocs } from './docs.ts';
 import { addExplain } from './explain.ts';
@@ -133,6 +134,7 @@ export function createApi({
   addMembership(app, api);
   addTokens(app, api, store, newId);
   addWhoami(app);
+  addBackup(app, ports);
   addHealth(app, ports, { openMetrics: access.openMetrics ?? false });
   addDocument(app, document);
   addDocs(app, document);

@@ -22,6 +22,7 @@ export { mintToken } from './auth/static-tokens.ts';
 export { defaultLimits, type Limits } from './limits.ts';
 export type { EndedRequest, RequestMeter } from './meter.ts';
 export type {
+  Backups,
   Change,
   CommitInfo,
   Explain,
@@ -37,6 +38,7 @@ export type {
   ProxyInfo,
   ProxyResource,
   ResourceName,
+  Restored,
   Rotation,
   Status,
   Tokens,

@@ -87,6 +87,7 @@ const otherTags = [
   { name: 'access', description: 'Who you are, and API tokens.' },
   { name: 'proxies', description: 'Connected proxies.' },
   { name: 'membership', description: 'How nodes join a fleet and stay in it.' },
+  { name: 'backup', description: 'Everything in the store, out and in.' },
   { name: 'health', description: 'The server itself.' },
 ];
 
@@ -386,6 +387,11 @@ const proxySchemas = {
         }),
       }),
     ),
+  }),
+  Restored: object({
+    entries: number,
+    revision: { ...text, description: 'Of the store from now on.' },
+    backup: object({ revision: text, createdAt: { ...text, format: 'date-time' } }),
   }),
   Commit: object({
     revision: text,

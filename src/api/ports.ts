@@ -245,9 +245,24 @@ export interface Tokens {
   list(): Iterable<TokenRecord>;
 }
 
+/** Everything in the store, out and in. */
+export interface Backups {
+  /** The text of a backup, in pieces. */
+  backup(): Promise<AsyncIterable<string>>;
+  /** Throws `InvalidBackup` and `StoreNotEmpty` before anything is written. */
+  restore(body: AsyncIterable<Uint8Array>, options: { readonly force: boolean }): Promise<Restored>;
+}
+
+export interface Restored {
+  readonly entries: number;
+  readonly revision: string;
+  readonly backup: { readonly revision: string; readonly createdAt: string };
+}
+
 export interface Ports {
   /** Absent: nodes are not members, or get their certificates elsewhere. */
   readonly membership?: Membership;
+  readonly backups: Backups;
   readonly view: View;
   readonly tokens: Tokens;
   readonly preview: Preview;

@@ -3,6 +3,8 @@ import type { Adoption, ObjectChange } from './adoption.ts';
 /** The recent changes of objects, for watches. One per controller. */
 export interface Changes {
   add(adoption: Adoption): void;
+  /** Watches from before this revision list anew: what was before is another store, as after a restore. */
+  forget(revision: number): void;
   /** Changes after `revision`, in order; undefined when they are no longer all kept. */
   since(revision: number): readonly ObjectChange[] | undefined;
   /** Calls back with each adoption's changes; gives the function that ends it. */
@@ -31,6 +33,10 @@ export function createChanges(options: { kept?: number } = {}): Changes {
         ring = ring.slice(cut);
       }
       for (const listener of listeners) listener(revision, changes);
+    },
+    forget(revision) {
+      completeAfter = revision;
+      ring = [];
     },
     since(revision) {
       if (completeAfter === undefined || revision < completeAfter) return undefined;

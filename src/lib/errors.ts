@@ -7,6 +7,7 @@
  */
 export const errorCodes = {
   InvalidObject: { http: 422, grpc: 3, retryable: false, title: 'The object is not valid' },
+  InvalidBackup: { http: 422, grpc: 3, retryable: false, title: 'The backup cannot be used' },
   MalformedBody: { http: 400, grpc: 3, retryable: false, title: 'The body could not be read' },
   InvalidParameter: { http: 400, grpc: 3, retryable: false, title: 'A parameter of the request is not valid' },
   Unauthenticated: { http: 401, grpc: 16, retryable: false, title: 'Who asks is not known' },
@@ -16,6 +17,7 @@ export const errorCodes = {
   Conflict: { http: 409, grpc: 10, retryable: false, title: 'The object was changed by somebody else' },
   StillReferenced: { http: 409, grpc: 9, retryable: false, title: 'Other objects refer to this one' },
   MassRemoval: { http: 409, grpc: 9, retryable: false, title: 'The write would remove much of a fleet' },
+  StoreNotEmpty: { http: 409, grpc: 9, retryable: false, title: 'The store holds something already' },
   ReadOnly: { http: 409, grpc: 9, retryable: false, title: 'The object is managed by another source' },
   LastAdmin: { http: 409, grpc: 9, retryable: false, title: 'Nobody could do everything any more' },
   RevisionCompacted: { http: 410, grpc: 11, retryable: false, title: 'The revision is no longer kept' },

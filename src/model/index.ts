@@ -105,6 +105,7 @@ export {
   specKey,
   storeKey,
   storePrefixes,
+  withCreatedRevision,
 } from './stored.ts';
 export { parseTokenRequest, type TokenRequest, tokenRequestSchema } from './token-request.ts';
 export {

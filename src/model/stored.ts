@@ -64,9 +64,13 @@ export function specKey(key: ObjectKey): string {
   return storeKey('spec', key);
 }
 
-/** The text of an object: all but the two revisions, which the store itself knows and a writer cannot. */
+/**
+ * The text of an object: all but its revision, which the store itself knows and a writer cannot. For the same reason a new
+ * object has no created revision there; later on it is kept, so that it outlives a move to another store.
+ */
 export function encodeStored(object: FairwayObject, extras: StoredExtras = { history: [] }): string {
-  const { revision: _revision, createdRevision: _createdRevision, ...metadata } = object.metadata;
+  const { revision: _revision, createdRevision, ...rest } = object.metadata;
+  const metadata = Number(createdRevision) > 0 ? { ...rest, createdRevision } : rest;
   return JSON.stringify({ apiVersion: object.apiVersion, kind: object.kind, metadata, spec: object.spec, ...extras });
 }
 
@@ -80,9 +84,14 @@ export function decodeStoredWithExtras(entry: StoredEntry): {
   readonly extras: StoredExtras;
 } {
   const { history, ...object } = JSON.parse(entry.value) as FairwayObject & StoredExtras;
-  const revisions = { revision: String(entry.modRevision), createdRevision: String(entry.createRevision) };
-  return {
-    object: { ...object, metadata: { ...object.metadata, ...revisions } } as FairwayObject,
-    extras: { history },
-  };
+  const { createdRevision = String(entry.createRevision) } = object.metadata;
+  const metadata = { ...object.metadata, revision: String(entry.modRevision), createdRevision };
+  return { object: { ...object, metadata } as FairwayObject, extras: { history } };
+}
+
+/** The text of a stored object for another store, where it shall be as old as it is where `createRevision` comes from. */
+export function withCreatedRevision(value: string, createRevision: number): string {
+  const object = JSON.parse(value) as { readonly metadata: Partial<FairwayObject['metadata']> };
+  if (object.metadata.createdRevision !== undefined) return value;
+  return JSON.stringify({ ...object, metadata: { ...object.metadata, createdRevision: String(createRevision) } });
 }

@@ -11,6 +11,8 @@ export interface NodeObserver {
   disconnected(nodeId: string, at: number): void;
   /** At start: what earlier runs recorded. Nodes that they left connected are given time to come back. */
   reset(records: ReadonlyMap<string, NodeRecord>, at: number): void;
+  /** Everything in the store was replaced: what is seen now holds, whatever it says. */
+  restored(records: ReadonlyMap<string, NodeRecord>, at: number): void;
   /** Somebody deleted a Node object. Its record goes too, or, while its proxy is connected, it is registered anew. */
   deleted(name: string): void;
   close(): Promise<void>;
@@ -110,6 +112,21 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
     see({ ...record, connected: false, since: new Date(at).toISOString() });
   }
 
+  /** Takes records for what was seen last, until their proxies are seen again or do not come. */
+  function expect(records: ReadonlyMap<string, NodeRecord>, at: number): void {
+    for (const [name, record] of records) {
+      written.set(name, record);
+      seen.set(record.nodeId, record);
+    }
+    clearTimeout(returning);
+    returning = setTimeout(() => {
+      for (const record of records.values()) {
+        if (record.connected && seen.get(record.nodeId) === record && !streams.has(record.nodeId)) isGone(record, at);
+      }
+    }, returnMs);
+    returning.unref();
+  }
+
   return {
     connected({ nodeId, fleet, version }, at) {
       streams.set(nodeId, (streams.get(nodeId) ?? 0) + 1);
@@ -128,17 +145,13 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
       const before = seen.get(nodeId);
       if (before !== undefined) isGone(before, at);
     },
-    reset(records, at) {
-      for (const [name, record] of records) {
-        written.set(name, record);
-        seen.set(record.nodeId, record);
-      }
-      returning = setTimeout(() => {
-        for (const record of records.values()) {
-          if (record.connected && seen.get(record.nodeId) === record && !streams.has(record.nodeId)) isGone(record, at);
-        }
-      }, returnMs);
-      returning.unref();
+    reset: expect,
+    restored(records, at) {
+      const live = [...seen.values()].filter(({ nodeId }) => streams.has(nodeId));
+      written.clear();
+      seen.clear();
+      expect(records, at);
+      for (const record of live) see(record);
     },
     deleted(name) {
       written.delete(name);

@@ -48,6 +48,8 @@ export interface RefusalObserver {
   accepted(acceptance: Acceptance): void;
   /** Takes in what earlier runs recorded, so that counts and times go on. */
   reset(records: Iterable<{ readonly record: Rejection; readonly pieces: number }>): void;
+  /** Everything in the store was replaced: what was counted until now is of no more use. */
+  restored(records: Iterable<{ readonly record: Rejection; readonly pieces: number }>): void;
   /** The record is over and removed: a refusal of the same form would begin anew. */
   over(rejection: Rejection): void;
   close(): Promise<void>;
@@ -100,6 +102,15 @@ export function createRefusalObserver({ store, newId, log }: RefusalObserverOpti
     latest.nudge();
   }
 
+  function takeIn(records: Iterable<{ readonly record: Rejection; readonly pieces: number }>): void {
+    for (const { record, pieces } of records) {
+      const key = rejectionKey(record.type, record.name);
+      if (counted.has(key)) continue;
+      counted.set(key, { record, nodes: new Set(record.nodes) });
+      written.set(key, pieces);
+    }
+  }
+
   return {
     refused(refusal, at) {
       const key = rejectionKey(refusal.type, refusal.name);
@@ -117,13 +128,12 @@ export function createRefusalObserver({ store, newId, log }: RefusalObserverOpti
       // Nothing that was refused is recorded: it was in doubt only because something beside it was refused.
       if (before !== undefined) put(key, { ...before, record: accept(before.record, acceptance) });
     },
-    reset(records) {
-      for (const { record, pieces } of records) {
-        const key = rejectionKey(record.type, record.name);
-        if (counted.has(key)) continue;
-        counted.set(key, { record, nodes: new Set(record.nodes) });
-        written.set(key, pieces);
-      }
+    reset: takeIn,
+    restored(records) {
+      counted.clear();
+      dirty.clear();
+      written.clear();
+      takeIn(records);
     },
     over({ type, name }) {
       const key = rejectionKey(type, name);

@@ -35,6 +35,9 @@ const fileHeader = `\
 # One key a line, 32 bytes in base64. All of them open, the last one seals.
 `;
 
+/** One for all servers of a process, since they may share a store. */
+let ephemeral: string | undefined;
+
 /**
  * Reads the data keys, or makes the first one. `needed` are the ids of those that the store needs: a key is made only
  * where none is needed, so that nothing is ever sealed beside a lost key. Throws `StartRefused` with what to do.
@@ -54,8 +57,11 @@ export async function loadDataKeys(source: DataKeySource, needed: readonly strin
       `reading the data keys: ${file} is not there; make one for all controllers with (umask 077; openssl rand -base64 32 > ${file}), and give each the same one`,
     );
   }
+  if (otherwise === 'ephemeral') {
+    ephemeral ??= newDataKey();
+    return { ...parsed(ephemeral, 'this process'), isEphemeral: true, isNew: false };
+  }
   const key = newDataKey();
-  if (otherwise === 'ephemeral') return { ...parsed(key, 'this process'), isEphemeral: true, isNew: false };
   await writeKeyFile(file, `${fileHeader}${key}\n`);
   return { ...parsed(key, file), isEphemeral: false, isNew: true };
 }

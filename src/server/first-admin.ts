@@ -57,7 +57,7 @@ export async function prepareAdmin(options: FirstAdminOptions): Promise<FirstAdm
   await writeFile(made, `${text}\n`, { mode: 0o600, flag: 'wx' });
   const key = specKey(objectKey('RoleBinding', undefined, name));
   const standing = await store.get(key);
-  const binding = bindingOf({ uid: newId(), createdAt });
+  const binding = everythingTo(name, { uid: newId(), createdAt });
   const outcome = await store.commit({
     id: newId(),
     checks: [{ key, modRevision: anew ? (standing?.modRevision ?? 0) : 0 }],
@@ -81,7 +81,11 @@ async function isNew(store: Store): Promise<boolean> {
   return tokens.entries.length === 0 && bindings.entries.length === 0;
 }
 
-function bindingOf({ uid, createdAt }: { uid: string; createdAt: string }): RoleBindingObject {
+/** The binding, called like the token, that gives a token everything. */
+export function everythingTo(
+  name: string,
+  { uid, createdAt }: { readonly uid: string; readonly createdAt: string },
+): RoleBindingObject {
   return {
     apiVersion: 'fairway/v1',
     kind: 'RoleBinding',

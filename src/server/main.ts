@@ -32,7 +32,7 @@ export async function run(argv: readonly string[]): Promise<number> {
 async function serve({ config, newAdminToken }: Exclude<Loaded, 'help'>): Promise<number> {
   const log = createLogger({ level: config.logLevel });
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
-  const { startServer } = await import('./server.ts');
+  const { startServer } = await import('./start.ts');
   const onFailure = (error: Error): void => {
     log.fatal({ event: 'store_failed', err: error });
     stop(failureCode);

@@ -18,6 +18,9 @@ import { type DataKeySource, type DataKeys, loadDataKeys, StartRefused } from '.
  */
 export const schemaVersion = 2;
 
+/** Of a store that is, or was, replaced by a backup. */
+export const continuedKeys = { marker: `${schemaPrefix}restore`, origin: `${schemaPrefix}origin` } as const;
+
 const versionKey = `${schemaPrefix}version`;
 const dataKeyPrefix = `${schemaPrefix}data-key/`;
 
@@ -37,6 +40,8 @@ export interface OpenSchemaOptions {
 export interface OpenedStore {
   readonly store: Store;
   readonly dataKeys: DataKeys;
+  /** Holds for as long as the newest data key is in use. */
+  readonly fence: Transaction['checks'][number];
   /** Seals anew what former data keys have sealed, and tells which are not needed any more. For after the start. */
   retireDataKeys(): Promise<void>;
 }
@@ -57,6 +62,7 @@ export async function openSchema(store: Store, options: OpenSchemaOptions): Prom
   return {
     store: createSealedStore(store, { sealer, secretsAt, fence }),
     dataKeys,
+    fence,
     retireDataKeys: () => retireDataKeys(store, dataKeys, options),
   };
 }

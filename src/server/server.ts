@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
-import { type AccessOptions, createApi, type OidcOptions } from '../api/index.ts';
+import { type AccessOptions, type Backups, createApi, type OidcOptions } from '../api/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 import { joinHostPort, splitHostPort } from '../config/index.ts';
 import {
@@ -15,13 +14,14 @@ import {
   createSearcher,
   createTransitionWriter,
   createWorld,
+  type Mirror,
   objectOf,
 } from '../control/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
 import { leaveNote } from '../lib/local-server.ts';
-import { openTlsFiles, type TlsFiles } from '../lib/tls-files.ts';
 import { type SliceMeter, unmeasured } from '../lib/slices.ts';
+import { openTlsFiles, type TlsFiles } from '../lib/tls-files.ts';
 import { fleetDrainTimeoutMs } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
@@ -39,9 +39,8 @@ import { prepareStore } from './first-start.ts';
 import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
 import { openMutualTls } from './mutual-tls.ts';
-import { openStore } from './open-store.ts';
+import type { OpenedStore } from './opened-store.ts';
 import { createPorts } from './ports.ts';
-import { openSchema } from './schema.ts';
 import { createStatusSources } from './sources.ts';
 import { createTracing, noTracing, type Tracing, type TracingOptions } from './tracing.ts';
 import { createProgressFeed } from './xds-feed.ts';
@@ -58,7 +57,7 @@ export interface Server {
 export interface ServerOptions {
   readonly config: ServerConfig;
   readonly log: Logger;
-  /** The store to use as it is instead of the configured one; closed with the server. */
+  /** The store to use instead of the configured one; closed with the server. */
   readonly store?: Store;
   /** Keys that seal secrets in the store, instead of those of the configured file. */
   readonly dataKeys?: string | undefined;
@@ -81,11 +80,14 @@ const sliceMs = 4;
 
 const sweepMs = 5_000;
 
+/** The View of a very large store is built in seconds. */
+const restoredLimitMs = 120_000;
+
 /**
- * Builds the rooms and hands each what it needs of the others. The order of start: store, first build, then doors; a
- * server that answers has a complete picture. The order of stop is the other way round.
+ * Builds the rooms of a server on its store, and hands each what it needs of the others. The order of start: store, first
+ * build, then doors; a server that answers has a complete picture. The order of stop is the other way round.
  */
-export async function startServer(options: ServerOptions): Promise<Server> {
+export async function serve(options: ServerOptions, opened: OpenedStore): Promise<Server> {
   const { config, log } = options;
   const newId = (): string => randomUUID();
   const now = (): number => Date.now();
@@ -95,8 +97,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
   const measurements = createMeasurements();
   const { metrics } = measurements;
-  const stored = options.store ?? (await openStore(options));
-  const closers: (() => Promise<unknown>)[] = [() => stored.close()];
+  const store = measureStore(opened.store, metrics);
+  const closers: (() => Promise<unknown>)[] = [() => store.close()];
   const close = async (): Promise<void> => {
     let failure: unknown;
     // What cannot be closed must not keep the store open.
@@ -108,8 +110,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     if (failure !== undefined) throw failure;
   };
   try {
-    const opened = options.store === undefined ? await openSecrets(stored, options, newId) : undefined;
-    const store = measureStore(opened?.store ?? stored, metrics);
     await prepareStore(store, { newId, now });
     const admin =
       config.authentication === 'none'
@@ -202,6 +202,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       onProgress: () => transitions.progressed(),
       onProxies: () => transitions.touchAll(),
     });
+    const restored = watchRestores(opened.store);
     onAdopted = (adoption) => {
       const settledAt = now();
       measurements.adopted(adoption, settledAt);
@@ -218,6 +219,12 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       for (const rejection of adoption.over) {
         refusals.over(rejection);
         hub.clear(rejection.type, rejection.name);
+      }
+      if (restored(adoption.revision)) {
+        changes.forget(adoption.revision);
+        nodes.restored(mirror.records.nodes, settledAt);
+        refusals.restored(mirror.records.rejections.values());
+        transitions.touchAll();
       }
       transitions.touch(adoption.touched);
       searcher.nudge();
@@ -287,7 +294,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       ports: {
         ...ports,
         ...(mutualTls?.membership === undefined ? {} : { membership: mutualTls.membership }),
-        unready: () => [...unready],
+        backups: backupsOf(opened, mirror),
+        unready: () => [...unready, ...(isWhole(opened, mirror) ? [] : ['the store is being restored from a backup'])],
         metrics: () => metrics.scrape(),
         metricsContentType: metrics.registry.contentType,
       },
@@ -308,7 +316,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       closers.push(async () => forget());
     }
     log.info({ event: 'server_ready', address, xdsAddress, revision: mirror.revision });
-    const retiring = opened?.retireDataKeys().catch((error: unknown) => {
+    const retiring = opened.retireDataKeys().catch((error: unknown) => {
       log.warn({ event: 'data_keys_not_retired', err: error });
     });
     closers.push(async () => retiring);
@@ -321,7 +329,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-function accessOf(config: ServerConfig): AccessOptions {
+export function accessOf(config: ServerConfig): AccessOptions {
   const { authentication, openMetrics, oidcIssuer } = config;
   const oidc: OidcOptions | undefined =
     oidcIssuer === ''
@@ -335,12 +343,40 @@ function accessOf(config: ServerConfig): AccessOptions {
   return { authentication, openMetrics, oidc };
 }
 
-function openTls({ tlsCert, tlsKey, tlsClientCa }: ServerConfig, log: Logger): Promise<TlsFiles> | undefined {
+export function openTls({ tlsCert, tlsKey, tlsClientCa }: ServerConfig, log: Logger): Promise<TlsFiles> | undefined {
   if (tlsCert === '') return undefined;
   return openTlsFiles({
     paths: { cert: tlsCert, key: tlsKey, ca: tlsClientCa === '' ? undefined : tlsClientCa },
     onFault: (error) => log.error({ event: 'tls_files_unusable', err: error }),
   });
+}
+
+/** Whether the View has nothing of what a restore replaces. */
+function isWhole({ store }: OpenedStore, mirror: Mirror): boolean {
+  return store.wholeSince !== undefined && mirror.revision >= store.wholeSince;
+}
+
+/** Says of each adoption whether it is the first one with the content of a backup that was restored meanwhile. */
+function watchRestores(store: OpenedStore['store']): (revision: number) => boolean {
+  let known = store.wholeSince;
+  return (revision) => {
+    const { wholeSince } = store;
+    if (wholeSince === undefined || wholeSince === known || revision < wholeSince) return false;
+    known = wholeSince;
+    return true;
+  };
+}
+
+/** A restore is answered once this controller has taken it in. */
+function backupsOf({ backups }: OpenedStore, mirror: Mirror): Backups {
+  return {
+    backup: () => backups.backup(),
+    async restore(body, options) {
+      const restored = await backups.restore(body, options);
+      await mirror.reached(Number(restored.revision), { timeoutMs: restoredLimitMs });
+      return restored;
+    },
+  };
 }
 
 /** What proxies refused in earlier runs, and are not to be sent again. */
@@ -349,7 +385,7 @@ function convictionsOf({ type, name, words, versions, hash, earlier, acquitted }
   return hashes.flatMap((one) => versions.map((version) => ({ type, name, words, version, hash: one })));
 }
 
-function listenOn(text: string): { host: string; port: number } {
+export function listenOn(text: string): { host: string; port: number } {
   const split = splitHostPort(text);
   if (split === undefined) throw new InvariantError(`${text} was not checked as host:port`);
   return split;
@@ -364,16 +400,4 @@ async function openTracing(
   const { openTraces } = await import('../telemetry/traces.ts');
   const onFailure = (error: unknown): void => log.warn({ event: 'traces_not_sent', err: error });
   return createTracing({ ...options, traces: openTraces({ url, replica: hostname(), onFailure }) });
-}
-
-function openSecrets(store: Store, { config, log, dataKeys }: ServerOptions, newId: () => string) {
-  return openSchema(store, {
-    dataKeys: {
-      text: dataKeys,
-      file: resolve(config.data, config.dataKeyFile),
-      otherwise: config.store === 'memory' ? 'ephemeral' : 'create',
-    },
-    newId,
-    log: log.child({ room: 'store' }),
-  });
 }

@@ -12,7 +12,8 @@
  * - `sqlite`: embedded, one server. One worker thread per store with one connection; a commit waits for an fsync there
  *   and not on the event loop, and transactions that arrive meanwhile share the next one.
  *
- * Around either of them goes `sealed`: secrets are sealed in the store below it and open to everybody above it.
+ * Around either of them goes `sealed`: secrets are sealed in the store below it and open to everybody above it;
+ * and `continued`: a restore of a backup, which nobody sees half of.
  *
  * Two decisions that all share:
  * - Every committed transaction has a revision of its own, also one that changes nothing, so that a transaction id
@@ -24,7 +25,14 @@ import type { EtcdStoreOptions } from './etcd.ts';
 import type { SqliteStoreOptions } from './sqlite.ts';
 import type { Store } from './store.ts';
 
+export {
+  type ContinuedStore,
+  type ContinuedStoreKeys,
+  type Origin,
+  openContinuedStore,
+} from './continued.ts';
 export type { EtcdNotice, EtcdStoreOptions } from './etcd.ts';
+export { compareKeys } from './keys.ts';
 export type { LogBounds } from './log.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts';
 export { type SealAnewOptions, sealAnew } from './seal-anew.ts';

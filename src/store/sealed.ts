@@ -3,7 +3,7 @@ import { FairwayError } from '../lib/errors.ts';
 import type { Sealer } from '../lib/sealer.ts';
 import { checkTransaction } from './limits.ts';
 import { openValue, type SecretsAt, sealValue } from './secrets.ts';
-import type { CommitOutcome, Entry, Revision, Snapshot, Store, Transaction, WatchEvent } from './store.ts';
+import type { CommitOutcome, Election, Entry, Revision, Snapshot, Store, Transaction, WatchEvent } from './store.ts';
 
 export interface SealedStoreOptions {
   readonly sealer: Sealer;
@@ -29,12 +29,14 @@ export function createSealedStore(store: Store, options: SealedStoreOptions): St
 }
 
 class SealedStore implements Store {
+  readonly election?: Election;
   readonly #store: Store;
   readonly #sealer: Sealer;
   readonly #secretsAt: SecretsAt;
   readonly #fence: Transaction['checks'][number] | undefined;
 
   constructor(store: Store, { sealer, secretsAt, fence }: SealedStoreOptions) {
+    if (store.election !== undefined) this.election = store.election;
     this.#store = store;
     this.#sealer = sealer;
     this.#secretsAt = secretsAt;

@@ -20,6 +20,10 @@ export const eventNames = {
   data_keys_not_retired: 'what former data keys have sealed could not be sealed anew; the next start tries again',
   store_migrating: 'the store is of an earlier version and is brought to the present one',
   store_migrated: 'the store is of the present version',
+  backup_made: 'a backup was asked for',
+  restore_begun: 'a restore has marked the store: no controller is ready until it ends',
+  restore_ended: 'the store holds what the backup held',
+  restore_awaited: 'the store is not whole: this controller starts when a restore has come to its end',
 
   // api
   request_answered: 'a REST request has its answer',

@@ -105,6 +105,10 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
         virtualService: (key) => (view.get(key) === undefined ? undefined : { service: key }),
         commit: () => undefined,
       },
+      backups: {
+        backup: async () => (async function* () {})(),
+        restore: async () => ({ entries: 0, revision: '0', backup: { revision: '0', createdAt: '' } }),
+      },
       unready: () => unready,
       metrics: async () => '# HELP fairway_up 1 while it runs\nfairway_up 1\n',
       metricsContentType: 'text/plain; version=0.0.4; charset=utf-8',

@@ -111,6 +111,9 @@ const cases: readonly Case[] = [
 
   ['read', 'Audit', undefined, ['adminOfAll', 'everything']],
   ['delete', 'Audit', undefined, []],
+
+  ['read', 'Backup', undefined, ['everything']],
+  ['write', 'Backup', undefined, ['everything']],
 ];
 
 describe('decide', () => {
