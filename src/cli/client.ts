@@ -35,6 +35,8 @@ function adviceOn({ code, removals }: Problem): string | undefined {
       return 'With --no-atomic any number of objects can be applied, each by itself.';
     case 'MassRemoval':
       return `Look at it with "fairway diff"; --confirm-removals ${removals ?? 'NUMBER'} does it all the same.`;
+    case 'StoreNotEmpty':
+      return 'With --force everything in it is replaced all the same; make a backup of it first.';
     case 'StillReferenced':
       return 'With --force it is deleted all the same.';
     default:
@@ -54,6 +56,11 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
 }
 
+export interface Upload {
+  readonly contentType: string;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
 /** Talks to the REST API of one server. Every failure is a `CliError` with the exit code that it means. */
 export interface Client {
   readonly server: string;
@@ -61,6 +68,10 @@ export interface Client {
   request(method: string, path: string, options?: RequestOptions): Promise<unknown>;
   /** An answer whatever its status, read as text; fails only when there is none. */
   probe(path: string, options?: RequestOptions): Promise<{ readonly status: number; readonly text: string }>;
+  /** The bytes of an answer, as they come. */
+  download(path: string, options?: RequestOptions): AsyncIterable<Uint8Array>;
+  /** Sends bytes as they come, however long it takes. The body of a 2xx answer, read as JSON. */
+  upload(path: string, upload: Upload, options?: RequestOptions): Promise<unknown>;
   /** The lines of an NDJSON answer, for as long as the server sends them. */
   stream(path: string, options?: RequestOptions): AsyncIterable<unknown>;
 }
@@ -83,7 +94,7 @@ export function createClient(context: Context, options: ClientOptions): Client {
     secureFetch ??= import('./https.ts').then(({ createSecureFetch }) => createSecureFetch(tls));
     return secureFetch;
   };
-  const send = async (method: string, path: string, options: RequestOptions, signal: AbortSignal) => {
+  const send = async (method: string, path: string, options: RequestOptions, signal: AbortSignal, upload?: Upload) => {
     const { query = {}, body, headers = {} } = options;
     const url = new URL(`${context.server}${path}`);
     for (const [name, value] of Object.entries(query)) {
@@ -101,9 +112,12 @@ export function createClient(context: Context, options: ClientOptions): Client {
           'user-agent': userAgent,
           ...(context.token === undefined ? {} : { authorization: `Bearer ${context.token}` }),
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(upload === undefined ? {} : { 'content-type': upload.contentType }),
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        // An answer may come before all was sent; Node knows no other way than to wait for that.
+        ...(upload === undefined ? {} : { body: ReadableStream.from(upload.bytes), duplex: 'half' as const }),
       });
     } catch (error) {
       throw error instanceof CliError ? error : unreachable(context, error);
@@ -132,6 +146,25 @@ export function createClient(context: Context, options: ClientOptions): Client {
     async probe(path, options = {}) {
       const { answer, text } = await whole('GET', path, options);
       return { status: answer.status, text };
+    },
+    async *download(path, options = {}) {
+      const signal = options.signal ?? new AbortController().signal;
+      const answer = await send('GET', path, { headers: { accept: '*/*' }, ...options }, signal);
+      if (!answer.ok) throw refusal(context, answer, await answer.text());
+      try {
+        if (answer.body !== null) yield* answer.body;
+      } catch (error) {
+        throw unreachable(context, error);
+      }
+    },
+    async upload(path, upload, options = {}) {
+      const signal = options.signal ?? new AbortController().signal;
+      const answer = await send('POST', path, options, signal, upload);
+      const text = await answer.text().catch((error: unknown) => {
+        throw unreachable(context, error);
+      });
+      if (!answer.ok) throw refusal(context, answer, text);
+      return parseJson(text) ?? {};
     },
     async *stream(path, options = {}) {
       const signal = options.signal ?? new AbortController().signal;

@@ -117,6 +117,18 @@ export const clientCommands: readonly ClientEntry[] = [
     load: () => import('./commands/status.ts'),
   },
   {
+    name: 'backup',
+    group: 'Fleet',
+    summary: 'save everything in the store to a file, secrets sealed',
+    load: () => import('./commands/backup.ts'),
+  },
+  {
+    name: 'restore',
+    group: 'Fleet',
+    summary: 'replace everything in the store by a backup',
+    load: () => import('./commands/restore.ts'),
+  },
+  {
     name: 'token',
     group: 'Access',
     summary: 'make, list and take back API tokens, and tokens by which nodes join',

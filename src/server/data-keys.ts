@@ -47,6 +47,10 @@ export async function loadDataKeys(source: DataKeySource, needed: readonly strin
   if (text !== undefined) return checked({ ...parsed(text, variable), isEphemeral: false, isNew: false }, needed);
   const content = await readKeyFile(file);
   if (content !== undefined) return checked({ ...parsed(content, file), isEphemeral: false, isNew: false }, needed);
+  if (otherwise === 'ephemeral') {
+    ephemeral ??= newDataKey();
+    return checked({ ...parsed(ephemeral, 'this process'), isEphemeral: true, isNew: false }, needed);
+  }
   if (needed.length > 0) {
     throw new StartRefused(
       `reading the data keys: ${file} is not there, and the secrets in the store are sealed with ${keyWords(needed)}; put the file back from where you keep its copy, or name it with --data-key-file. Nothing was changed`,
@@ -56,10 +60,6 @@ export async function loadDataKeys(source: DataKeySource, needed: readonly strin
     throw new StartRefused(
       `reading the data keys: ${file} is not there; make one for all controllers with (umask 077; openssl rand -base64 32 > ${file}), and give each the same one`,
     );
-  }
-  if (otherwise === 'ephemeral') {
-    ephemeral ??= newDataKey();
-    return { ...parsed(ephemeral, 'this process'), isEphemeral: true, isNew: false };
   }
   const key = newDataKey();
   await writeKeyFile(file, `${fileHeader}${key}\n`);

@@ -47,6 +47,8 @@ describe('/openapi.json', () => {
         '/openapi.json',
         '/readyz',
         '/v1/apply',
+        '/v1/backup',
+        '/v1/restore',
         '/v1/ca',
         '/v1/ca/rotation',
         '/v1/join',
