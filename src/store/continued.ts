@@ -129,19 +129,13 @@ class Continued implements ContinuedStore {
 
   async list(prefix: string): Promise<Snapshot> {
     for (;;) {
-      await this.look();
-      const { isWhole, since } = this.#state;
-      if (isWhole) {
-        const { revision, entries } = await this.#store.list(prefix);
-        await this.look();
-        // Else a restore has begun or ended in the meantime.
-        if (this.#state.isWhole && this.#state.since === since) {
-          const { offset } = this.#state;
-          return {
-            revision: revision + offset,
-            entries: offset === 0 ? entries : entries.map((one) => this.#shown(one)),
-          };
-        }
+      const { revision, entries } = await this.#store.list(prefix);
+      if (await this.#isWhole(prefix, entries)) {
+        const { offset } = this.#state;
+        return {
+          revision: revision + offset,
+          entries: offset === 0 ? entries : entries.map((one) => this.#shown(one)),
+        };
       }
       await this.untilWhole(new AbortController().signal);
     }
@@ -177,6 +171,20 @@ class Continued implements ContinuedStore {
 
   close(): Promise<void> {
     return this.#store.close();
+  }
+
+  /** Whether what was listed just now is all of one content; what is shown of it follows from the state after this. */
+  async #isWhole(prefix: string, entries: readonly Entry[]): Promise<boolean> {
+    const { marker, origin } = this.#keys;
+    if (marker.startsWith(prefix) && origin.startsWith(prefix)) {
+      const find = (wanted: string) => entries.find(({ key }) => key === wanted);
+      this.#take(find(marker), find(origin));
+      return this.#state.isWhole;
+    }
+    const { since } = this.#state;
+    await this.look();
+    // Else a restore has begun, or ended, before or after the list.
+    return this.#state.isWhole && this.#state.since === since;
   }
 
   #take(marker: Entry | undefined, origin: Entry | undefined): void {

@@ -17,8 +17,17 @@ function putsOf(count: number, bytes: number): Transaction {
   return transaction({ puts });
 }
 
+/** What a layer around a store adds to each transaction. */
+export interface Reserved {
+  readonly checks: number;
+  /** In keys. */
+  readonly bytes: number;
+}
+
+type Row = [name: string, limit: keyof typeof storeLimits, at: Transaction, above: Transaction, actual: number];
+
 /** Name of the limit, a transaction exactly at it, one just above, and what the latter counts. */
-const table: [name: string, limit: keyof typeof storeLimits, at: Transaction, above: Transaction, actual: number][] = [
+const table = (reserved: Reserved): Row[] => [
   ['a key', 'keyBytes', put('k'.repeat(keyBytes)), put('k'.repeat(keyBytes + 1)), keyBytes + 1],
   [
     'a key of characters with two bytes',
@@ -66,41 +75,52 @@ const table: [name: string, limit: keyof typeof storeLimits, at: Transaction, ab
   [
     'checks',
     'operations',
-    transaction({ checks: keys(operations).map((key) => ({ key, modRevision: 0 as const })) }),
-    transaction({ checks: keys(operations + 1).map((key) => ({ key, modRevision: 0 as const })) }),
+    transaction({ checks: keys(operations - reserved.checks).map((key) => ({ key, modRevision: 0 as const })) }),
+    transaction({ checks: keys(operations - reserved.checks + 1).map((key) => ({ key, modRevision: 0 as const })) }),
     operations + 1,
   ],
   [
     'all keys and values',
     'transactionBytes',
-    putsOf(10, transactionBytes),
-    putsOf(10, transactionBytes + 1),
+    putsOf(10, transactionBytes - reserved.bytes),
+    putsOf(10, transactionBytes - reserved.bytes + 1),
     transactionBytes + 1,
   ],
   [
     'all keys and values, with checks and deletes',
     'transactionBytes',
-    { ...putsOf(10, transactionBytes - 20), checks: [{ key: 'check-0001', modRevision: 0 }], deletes: ['delete-001'] },
-    { ...putsOf(10, transactionBytes - 19), checks: [{ key: 'check-0001', modRevision: 0 }], deletes: ['delete-001'] },
+    {
+      ...putsOf(10, transactionBytes - reserved.bytes - 20),
+      checks: [{ key: 'check-0001', modRevision: 0 }],
+      deletes: ['delete-001'],
+    },
+    {
+      ...putsOf(10, transactionBytes - reserved.bytes - 19),
+      checks: [{ key: 'check-0001', modRevision: 0 }],
+      deletes: ['delete-001'],
+    },
     transactionBytes + 1,
   ],
 ];
 
-export function limitContract(open: OpenStore): void {
+export function limitContract(open: OpenStore, reserved: Reserved = { checks: 0, bytes: 0 }): void {
   describe('limits', () => {
-    test.each(table)('%s: exactly the limit is taken, more is TooLarge', async (_, limit, at, above, actual) => {
-      const store = await open({});
-      onTestFinished(() => store.close());
-      expect(await store.commit(at)).toEqual({ committed: true, revision: 1 });
-      const before = await store.list('');
+    test.each(table(reserved))(
+      '%s: exactly the limit is taken, more is TooLarge',
+      async (_, limit, at, above, actual) => {
+        const store = await open({});
+        onTestFinished(() => store.close());
+        expect(await store.commit(at)).toEqual({ committed: true, revision: 1 });
+        const before = await store.list('');
 
-      const error = await store.commit({ ...above, id: above.id }).catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(FairwayError);
-      const { code, message, extra } = error as FairwayError;
-      expect(code).toBe('TooLarge');
-      expect(extra).toEqual({ limit, actual, maximum: storeLimits[limit] });
-      for (const named of [limit, String(actual), String(storeLimits[limit])]) expect(message).toContain(named);
-      expect(await store.list('')).toEqual(before);
-    });
+        const error = await store.commit({ ...above, id: above.id }).catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(FairwayError);
+        const { code, message, extra } = error as FairwayError;
+        expect(code).toBe('TooLarge');
+        expect(extra).toEqual({ limit, actual, maximum: storeLimits[limit] });
+        for (const named of [limit, String(actual), String(storeLimits[limit])]) expect(message).toContain(named);
+        expect(await store.list('')).toEqual(before);
+      },
+    );
   });
 }
