@@ -1,16 +1,36 @@
 /** Backups of one store, restored in another; what is refused; and what becomes of a restore that is broken off. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { newDataKey } from '../../src/lib/sealer.ts';
-import { createMemoryStore, openSqliteStore, type Store, type Transaction } from '../../src/store/index.ts';
+import {
+  createMemoryStore,
+  openEtcdStore,
+  openSqliteStore,
+  type Store,
+  type Transaction,
+} from '../../src/store/index.ts';
 import { certificate, keyFragments, pem, pool } from '../support/api.ts';
+import { startEtcd } from '../support/etcd.ts';
 import { type Answer, startFairway, type TestFairway } from '../support/fairway.ts';
 import { until } from '../support/until.ts';
 
 const dataKeys = newDataKey();
+
+let etcdFolder: string;
+let etcd: Awaited<ReturnType<typeof startEtcd>>;
+
+beforeAll(async () => {
+  etcdFolder = await mkdtemp(join(tmpdir(), 'fairway-backup-etcd-'));
+  etcd = await startEtcd(etcdFolder);
+});
+
+afterAll(async () => {
+  if ('stop' in etcd) await etcd.stop();
+  await rm(etcdFolder, { recursive: true });
+});
 
 /** Stores that a backup must work between. */
 const stores: Readonly<Record<string, () => Promise<Store>>> = {
@@ -19,6 +39,10 @@ const stores: Readonly<Record<string, () => Promise<Store>>> = {
     const folder = await mkdtemp(join(tmpdir(), 'fairway-backup-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     return openSqliteStore({ folder });
+  },
+  etcd: async () => {
+    if ('missing' in etcd) throw new Error(etcd.missing);
+    return openEtcdStore({ endpoints: [etcd.url], prefix: `/test/${randomUUID()}` });
   },
 };
 const kinds = Object.keys(stores);
@@ -88,6 +112,10 @@ async function fill(fairway: TestFairway): Promise<void> {
 }
 
 describe.each(pairs)('from %s to %s', (from, to) => {
+  beforeEach((context) => {
+    if ([from, to].includes('etcd') && 'missing' in etcd) context.skip(etcd.missing);
+  });
+
   test('everything is as it was: uids, generations, ages, history and keys', async () => {
     const source = await on(from);
     await fill(source);
