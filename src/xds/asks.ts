@@ -2,6 +2,8 @@
  * What a request asks for: the subscription it changes, and what that calls for. One function for each protocol, in
  * pieces: an Envoy that comes back after an outage lists all that it has.
  */
+
+import type { NameList } from './name-set.ts';
 import { visible } from './needs.ts';
 import { each, type Pieces } from './pieces.ts';
 import { type TypeUrl, typeUrls } from './resource.ts';
@@ -19,8 +21,10 @@ export function* askDelta(
   first: boolean,
   now: number,
 ): Pieces {
+  const list = yield* listOf(stream, request);
   const asked = yield* applyDelta(state.subscription, {
-    subscribe: yield* interned(stream, state, request.subscribe),
+    subscribe: list?.names ?? (yield* interned(stream, state, request.subscribe)),
+    list,
     unsubscribe: request.unsubscribe,
     first,
     stayWildcard: first && repeatsWildcard(stream, request),
@@ -29,9 +33,17 @@ export function* askDelta(
   if (first) yield* remember(stream, state, request.initialVersions);
   // A new `*` is answered in full, but what the client brought along is only compared (rule 33).
   if (asked.all) yield* markAll(stream, state, !first);
-  yield* each(asked.answer, (name) => state.mark(name, !(first && request.initialVersions.has(name))));
+  if (asked.list !== undefined) yield* state.markList(asked.list, true);
+  else yield* each(asked.answer, (name) => state.mark(name, !(first && request.initialVersions.has(name))));
   lookForForeign(stream, state, asked, now);
-  if (first) yield* markUsed(stream, state);
+  if (first) yield* markUsed(stream, state, asked.list !== undefined);
+}
+
+/** What the request subscribes to, when these are many names and all of them are to be answered. */
+function* listOf({ host }: Stream, request: DeltaRequest): Pieces<NameList | undefined> {
+  const { subscribe, initialVersions, typeUrl } = request;
+  if (subscribe.length < host.options.shareFrom || initialVersions.size > 0) return undefined;
+  return subscribe.includes(wildcardName) ? undefined : yield* host.nameLists.asked(typeUrl, subscribe);
 }
 
 /** Takes the list of a state-of-the-world request. */
@@ -49,7 +61,7 @@ export function* askSotw(stream: Stream, state: TypeState, request: SotwRequest,
   // What came by the wildcard and is now asked for by name as well is there already.
   yield* each(asked.answer, (name) => state.mark(name, state.expected(name) === undefined));
   lookForForeign(stream, state, asked, now);
-  if (first) yield* markUsed(stream, state);
+  if (first) yield* markUsed(stream, state, false);
 }
 
 /** The table's own strings for the names. */
@@ -62,7 +74,8 @@ function* interned(stream: Stream, { type }: TypeState, names: readonly string[]
 /** Everything of the type is to be looked at, and the client told even if there is nothing (rule 29). */
 function* markAll(stream: Stream, state: TypeState, force: boolean): Pieces {
   state.owesAnswer = true;
-  yield* each(stream.namesOf(state.type), (name) => state.mark(name, force));
+  const list = yield* stream.host.nameLists.all(state.type, stream.audiences);
+  yield* state.markList(list, force);
 }
 
 /** Rule 41: who asks for a secret of others gets none, and is told of. */
@@ -74,9 +87,12 @@ function lookForForeign(stream: Stream, state: TypeState, asked: Asked, now: num
   }
 }
 
-/** Rule 33: what clusters sent on this stream use is sent in any case, once it is asked for. */
-function* markUsed(stream: Stream, state: TypeState): Pieces {
-  yield* each(stream.used.get(state.type) ?? [], (name) => {
+/**
+ * Rule 33: what clusters sent on this stream use is sent in any case, once it is asked for; `isMarked`: all that is asked
+ * for is marked so already.
+ */
+function* markUsed(stream: Stream, state: TypeState, isMarked: boolean): Pieces {
+  yield* each((isMarked ? undefined : stream.used.get(state.type)) ?? [], (name) => {
     if (state.wants(name)) state.mark(name, true);
   });
   stream.used.delete(state.type);
@@ -116,7 +132,7 @@ function* forget(state: TypeState, asked: Asked): Pieces {
   yield* each(asked.dropped, (name) => state.drop(name));
   if (!asked.wildcardEnded) return;
   state.owesAnswer = false;
-  for (const names of [state.held, state.flying, state.dirty, state.waiting]) {
+  for (const names of [state.held, state.flying, state.agenda, state.waiting]) {
     yield* each(names.keys(), (name) => {
       if (!state.wants(name)) state.drop(name);
     });

@@ -37,9 +37,17 @@ interface Kept {
 
 export function createBatches(): Batches {
   const kept = new Map<TypeUrl, readonly Kept[]>();
+  /** Of one entry: these are no more than what the entry is. */
+  const alone = new WeakMap<Entry, Batch>();
   let forgetAt = Number.POSITIVE_INFINITY;
   return {
     of(type, entries, now) {
+      const [first] = entries;
+      if (first !== undefined && entries.length === 1) {
+        const one = alone.get(first) ?? make(entries);
+        alone.set(first, one);
+        return one;
+      }
       forgetAt = Math.min(forgetAt, now + keepMs);
       const known = kept.get(type) ?? [];
       for (const one of known) {
@@ -68,6 +76,7 @@ export function createBatches(): Batches {
 }
 
 function same(a: readonly Entry[], b: readonly Entry[]): boolean {
+  if (a === b) return true;
   if (a.length !== b.length) return false;
   for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
   return true;

@@ -7,6 +7,7 @@
 import type { Form } from './forms.ts';
 import { getOrMake } from './multi-map.ts';
 import type { TypeUrl } from './resource.ts';
+import { isKnownType } from './types.ts';
 
 /** Names with their new forms; undefined: the client has none any more. */
 type Changes = ReadonlyMap<string, Form | undefined>;
@@ -37,7 +38,9 @@ export class Editions {
 
   /** The one that holds nothing, which all streams begin with. */
   empty(type: TypeUrl): Edition {
-    return getOrMake(this.#empty, type, () => ({ forms: new Map(), changes: new Map(), next: [] }));
+    const make = (): Edition => ({ forms: new Map(), changes: new Map(), next: [] });
+    // Of types that clients invent, nothing is kept.
+    return isKnownType(type) ? getOrMake(this.#empty, type, make) : make();
   }
 
   /** The one made last, for streams that came to hold the same by other ways. */
@@ -53,7 +56,7 @@ export class Editions {
     const reference = new WeakRef(made);
     const others = edition.next.filter((one) => one.deref() !== undefined);
     edition.next = [reference, ...others].slice(0, maxNext);
-    this.#newest.set(type, reference);
+    if (isKnownType(type)) this.#newest.set(type, reference);
     return made;
   }
 }

@@ -14,9 +14,11 @@ import { createBatches } from './batches.ts';
 import { canaryOf } from './canary.ts';
 import { createComparison } from './comparison.ts';
 import { type Counts, createCounts } from './counts.ts';
+import { Fills } from './fills.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { type Conviction, createForms } from './forms.ts';
 import { Editions } from './holdings.ts';
+import { NameLists } from './name-lists.ts';
 import { each, type Pieces } from './pieces.ts';
 import type { Progress } from './progress.ts';
 import { Requests } from './requests.ts';
@@ -139,6 +141,7 @@ export function createHub(options: HubOptions): Hub {
     drainMs: options.drainMs ?? 0,
     needMs: options.needMs ?? 5_000,
     answerMs: options.answerMs ?? 15_000,
+    shareFrom: options.shareFrom ?? defaultShareFrom,
   };
   const members = new Map<Stream, Member>();
   const byId = new Map<string, Member>();
@@ -174,13 +177,14 @@ export function createHub(options: HubOptions): Hub {
   let lastNow = 0;
 
   const batches = createBatches();
-  const editions = new Editions(options.shareFrom ?? defaultShareFrom);
   const counts = createCounts();
   const host: SessionHost = {
     table,
     forms,
     batches,
-    editions,
+    editions: new Editions(sessionOptions.shareFrom),
+    nameLists: new NameLists(table),
+    fills: new Fills(table),
     counts,
     options: sessionOptions,
     get markedRevision() {

@@ -53,7 +53,7 @@ function judgePut(stream: Stream, state: TypeState, name: string, entry: Entry, 
     }
     // A suspect may have been applied in part, so it is sent even if the table went back to what was acknowledged.
     const doubtful = flight === undefined && state.suspects.has(name);
-    if (!doubtful && !state.forced.has(name)) return 'leave';
+    if (!doubtful && !state.agenda.forces(name)) return 'leave';
   }
   if (stream.withheld(state, resource) || stream.awaitsTrial(state, resource)) {
     const good = lastGood(stream, state, resource);
@@ -121,7 +121,7 @@ function mayReplace({ resource, past }: Entry, expected: Form | undefined): bool
 
 function judgeRemoval(stream: Stream, state: TypeState, name: string, now: number): Decision {
   const has = state.expected(name) !== undefined;
-  if ((!has && !state.forced.has(name)) || !state.traits.removable) return 'leave';
+  if ((!has && !state.agenda.forces(name)) || !state.traits.removable) return 'leave';
   // There are no words for it: the client keeps what it has until it no longer asks for it.
   if (stream.protocol === 'sotw' && !state.traits.fullSet) return 'leave';
   if (stream.trust !== 'complete') {

@@ -1,12 +1,16 @@
 /**
- * Making of responses. Each dirty name is judged at the moment of sending, and is sent, waits or is left alone. A
+ * Making of responses. Each name on the agenda is judged at the moment of sending, and is sent, waits or is left alone. A
  * delta response holds what changed; so does a state-of-the-world one, unless its type wants the full set.
  */
+import type { Course } from './agenda.ts';
+import type { Fill } from './fills.ts';
 import type { Response } from './flights.ts';
 import type { Form } from './forms.ts';
 import { contentOf } from './full-set.ts';
 import { judge } from './judge.ts';
+import type { Names } from './name-set.ts';
 import { lostNeeds, visible } from './needs.ts';
+import { finish } from './pieces.ts';
 import { type Resource, typeUrls } from './resource.ts';
 import { anyField } from './sotw-wire.ts';
 import type { Stream } from './stream.ts';
@@ -29,27 +33,45 @@ interface Changes {
 }
 
 const noRemovals: readonly string[] = [];
+const none: Names = new Set();
 
 /** The next response of a type, or undefined when there is none to send now. */
 export function respond(stream: Stream, state: TypeState, now: number): Frame | undefined {
   if (state.recheck) {
     state.recheck = false;
     state.waitingUntil = never;
-    for (const name of state.waiting.keys()) state.dirty.add(name);
+    for (const name of state.waiting.keys()) state.agenda.add(name);
   }
-  if (state.dirty.size === 0 && state.prepared.size === 0 && !state.owesAnswer) return undefined;
+  if (state.agenda.size === 0 && state.prepared.size === 0 && !state.owesAnswer) return undefined;
   if (state.inWindow >= state.window) return undefined;
   const whole = stream.protocol === 'sotw' && state.traits.fullSet;
   // Without versions there is no telling what the client holds, and it may be newer than the table (rule 34).
   if (stream.trust !== 'complete' && stream.protocol === 'sotw' && state.returned) return undefined;
+  const course = whole ? undefined : courseOf(stream, state);
+  const fill = course && stream.host.fills.get(course.list, course.at, stream.audiences);
+  if (fill !== undefined) return sendFill(stream, state, fill, now);
   const changes = whole ? collectWhole(stream, state, now) : collect(stream, state, now);
   if (changes === undefined) return undefined;
   if (changes.puts.length === 0 && changes.removals.length === 0) {
     const owes = state.owesAnswer && stream.trust === 'complete';
     // A removal that waits is no news, but a resource that does may be the answer.
-    if (!owes || state.dirty.size > 0 || state.waitsToPut) return undefined;
+    if (!owes || state.agenda.size > 0 || state.waitsToPut) return undefined;
+  }
+  if (course !== undefined && changes.removals.length === 0) {
+    stream.host.fills.keep(course.list, course.at, stream.audiences, changes.puts);
   }
   return send(stream, state, changes, whole, now);
+}
+
+/**
+ * The list that the state is going through, if what it is sent of it is the same as for every other stream: nothing of
+ * its names is held, on its way, waiting or in doubt.
+ */
+function courseOf(stream: Stream, state: TypeState): Course | undefined {
+  if (stream.protocol !== 'delta' || stream.trust !== 'complete') return undefined;
+  if (state.hasDoubts || stream.host.forms.hasDoubts || state.waiting.size > 0) return undefined;
+  const { course } = state.agenda;
+  return course?.isFresh === true ? course : undefined;
 }
 
 /** As much as goes into one response. */
@@ -59,7 +81,7 @@ function collect(stream: Stream, state: TypeState, now: number): Changes {
   let removals: string[] | undefined;
   let sizeBytes = 0;
   let judged = 0;
-  for (const name of state.dirty) {
+  for (const name of state.agenda) {
     judged += 1;
     if (judged > maxJudged) {
       stream.unfinished = true;
@@ -71,7 +93,7 @@ function collect(stream: Stream, state: TypeState, now: number): Changes {
       continue;
     }
     if (decision === 'wait') {
-      state.dirty.delete(name);
+      state.agenda.postpone(name);
       continue;
     }
     const alone = decision !== 'remove' && (state.traits.single || stream.goesAlone(state, decision.resource));
@@ -99,7 +121,7 @@ function collect(stream: Stream, state: TypeState, now: number): Changes {
 function collectWhole(stream: Stream, state: TypeState, now: number): Changes | undefined {
   let judged = 0;
   let suspect: Entry | undefined;
-  for (const name of state.dirty) {
+  for (const name of state.agenda) {
     judged += 1;
     if (judged > maxJudged) {
       stream.unfinished = true;
@@ -110,7 +132,7 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Changes | 
     if (decision === 'leave') state.leave(name);
     else if (typeof decision === 'object' && stream.goesAlone(state, decision.resource)) suspect ??= decision;
     else {
-      state.dirty.delete(name);
+      state.agenda.postpone(name);
       if (decision === 'wait') continue;
       state.waiting.delete(name);
       state.prepared.set(name, decision);
@@ -126,6 +148,18 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Changes | 
   }
   if (state.prepared.size > 0 || suspect === undefined) return { puts, removals };
   return state.inWindow > 0 ? undefined : { puts: [suspect], removals };
+}
+
+/** What another stream was sent, to one that is like it. */
+function sendFill(stream: Stream, state: TypeState, { entries, warmupMs, uses }: Fill, now: number): Frame {
+  state.agenda.pass(entries.length);
+  if (state.type === typeUrls.cluster) {
+    if (stream.state(typeUrls.endpoint) !== undefined) follow(stream, state, entries);
+    else for (const [type, used] of stream.used) finish(used.addAll(uses.get(type) ?? none));
+  }
+  const { forms, chunks } = stream.host.batches.of(state.type, entries, now);
+  const contents = { forms, gone: noRemovals, chunks, removed: noRemovals };
+  return dispatch(stream, state, contents, { nonce: stream.nextNonce(), older: noneOlder, warmupMs }, now);
 }
 
 function send(stream: Stream, state: TypeState, { puts, removals }: Changes, whole: boolean, now: number): Frame {
@@ -153,17 +187,27 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
     state.refused.delete(name);
     state.suspects.delete(name);
   }
-  const { forms, gone, chunks } = contentsOf(stream, state, puts, removals, whole, now);
+  const contents = contentsOf(stream, state, puts, removals, whole, now);
+  const older = olderOf(state, puts, contents.forms);
+  return dispatch(stream, state, contents, { nonce, older, warmupMs }, now);
+}
+
+/** Notes a response as sent, and frames it. */
+function dispatch(
+  stream: Stream,
+  state: TypeState,
+  { forms, gone, chunks, removed }: Contents,
+  { nonce, older, warmupMs }: Pick<Response, 'nonce' | 'older'> & { readonly warmupMs: number },
+  now: number,
+): Frame {
   const { revision } = stream.table;
   state.owesAnswer = false;
   state.sentRevision = revision;
   const dueAt = now + stream.host.options.answerMs + warmupMs;
-  const older = olderOf(state, puts, forms);
   const sent = { nonce, sentAt: now, dueAt, revision, puts: forms, removals: gone, older };
   state.fly({ ...sent, overdue: false, takenBack: undefined });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
-  const removed = stream.protocol === 'delta' ? removals : noRemovals;
   const frame = frameResponse(stream.host.responseHead(stream.protocol, state.type), { nonce, removed }, chunks);
   state.counts.sent += 1;
   state.counts.sentBytes += frame.sizeBytes;
@@ -193,6 +237,8 @@ interface Contents {
   readonly forms: ReadonlyMap<string, Resource>;
   readonly gone: readonly string[];
   readonly chunks: readonly Uint8Array[];
+  /** Names to be told as removed; only delta has words for that. */
+  readonly removed: readonly string[];
 }
 
 /** What the response stands for once it is accepted, and the bytes of its resources. */
@@ -204,11 +250,12 @@ function contentsOf(
   whole: boolean,
   now: number,
 ): Contents {
-  if (stream.protocol === 'delta') return { ...stream.host.batches.of(state.type, puts, now), gone: removals };
+  if (stream.protocol === 'delta')
+    return { ...stream.host.batches.of(state.type, puts, now), gone: removals, removed: removals };
   const forms = new Map(puts.map(({ resource }) => [resource.name, resource]));
   const gone = new Set(removals);
   const content = whole ? contentOf(state, forms, gone) : forms.values();
-  return { forms, gone: [...gone], chunks: [...content].map(({ bytes }) => anyField(bytes)) };
+  return { forms, gone: [...gone], chunks: [...content].map(({ bytes }) => anyField(bytes)), removed: noRemovals };
 }
 
 /** Rule 35: a changed cluster warms until it gets its assignment, and Envoy does not ask again. */

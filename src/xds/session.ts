@@ -3,7 +3,7 @@
  * table by `mark`; `next` gives the frame to be sent now, built from the newest state, and is called when the socket
  * can take one.
  *
- *   mark ─▶ dirty ──next──▶ judge ──▶ leave     nothing to send, or withheld
+ *   mark ─▶ agenda ─next──▶ judge ──▶ leave     nothing to send, or withheld
  *             ▲                ├────▶ wait      until what it needs is ready, at most until a deadline
  *             │                └────▶ flying ──ACK──▶ held
  *             └──── suspects, alone ◀──NACK──┘
@@ -173,7 +173,7 @@ export class Session {
     if (stream.trust === trust) return;
     stream.trust = trust;
     for (const state of stream.astir) {
-      for (const name of state.waiting.keys()) state.dirty.add(name);
+      for (const name of state.waiting.keys()) state.agenda.add(name);
       // Their time has not begun: until now they waited for us.
       state.waiting.clear();
     }

@@ -4,8 +4,11 @@
  */
 import type { Batches } from './batches.ts';
 import type { Counts } from './counts.ts';
+import type { Fills } from './fills.ts';
 import type { Forms, Version } from './forms.ts';
 import type { Editions } from './holdings.ts';
+import type { NameLists } from './name-lists.ts';
+import { NameSet } from './name-set.ts';
 import { type Linger, type StreamView, visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import { maxStalledNames, type Progress, type Stall } from './progress.ts';
@@ -26,6 +29,8 @@ export interface SessionOptions {
   readonly needMs: number;
   /** How long an answer may take before the stream counts as stalled. */
   readonly answerMs: number;
+  /** From so many names on, what streams have in common is kept once. */
+  readonly shareFrom: number;
 }
 
 /** What a stream reads of the server it belongs to, and whom it tells. */
@@ -37,6 +42,8 @@ export interface SessionHost {
   readonly markedRevision: number;
   readonly batches: Batches;
   readonly editions: Editions;
+  readonly nameLists: NameLists;
+  readonly fills: Fills;
   readonly counts: Counts;
   /** What responses of the type have in common now. */
   responseHead(protocol: Protocol, type: TypeUrl): Uint8Array;
@@ -86,9 +93,9 @@ export class Stream implements StreamView {
   trust: Trust;
   readonly lingering: Linger[] = [];
   /** What clusters sent on this stream use of types that were not asked for yet (rule 33). */
-  readonly used = new Map<TypeUrl, Set<string>>([
-    [typeUrls.endpoint, new Set()],
-    [typeUrls.secret, new Set()],
+  readonly used = new Map<TypeUrl, NameSet>([
+    [typeUrls.endpoint, new NameSet()],
+    [typeUrls.secret, new NameSet()],
   ]);
   /** Set by the first request. */
   node: NodeInfo | undefined;

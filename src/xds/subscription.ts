@@ -2,7 +2,7 @@
  * What a client has asked for, of one type on one stream: names, or all (`*`), or both. The rules are numbered as in
  * the tests of this room.
  */
-
+import { type NameList, NameSet } from './name-set.ts';
 import { each, type Pieces } from './pieces.ts';
 
 export interface Subscription {
@@ -10,13 +10,15 @@ export interface Subscription {
   wildcard: boolean;
   /** Whether no name was ever subscribed on this stream: only then an empty list means all (rule 16). */
   legacyWildcardPossible: boolean;
-  readonly names: Set<string>;
+  readonly names: NameSet;
 }
 
 /** What a change of a subscription calls for. */
 export interface Asked {
   /** Names to be answered even if nothing changed (rules 21, 23). */
   readonly answer: readonly string[];
+  /** What `answer` is, when it is a long list. */
+  readonly list?: NameList;
   /** A wildcard is new: everything is to be answered. */
   readonly all: boolean;
   /** Names that the client no longer wants and forgets. */
@@ -28,7 +30,7 @@ export interface Asked {
 export const wildcardName = '*';
 
 export function createSubscription(): Subscription {
-  return { wildcard: false, legacyWildcardPossible: true, names: new Set() };
+  return { wildcard: false, legacyWildcardPossible: true, names: new NameSet() };
 }
 
 export function wants(subscription: Subscription, name: string): boolean {
@@ -42,6 +44,8 @@ export interface DeltaLists {
   readonly first: boolean;
   /** The names in `subscribe` are those that an old client holds by wildcard (rule 32). */
   readonly stayWildcard?: boolean;
+  /** What `subscribe` is, when it is a long list without `*`. */
+  readonly list?: NameList | undefined;
 }
 
 /** Applies the lists of a delta request: subscribe first, then unsubscribe (rule 24). Changes `subscription`. */
@@ -54,7 +58,12 @@ export function* applyDelta(subscription: Subscription, lists: DeltaLists): Piec
     all = true;
   }
   const subscribed = lists.stayWildcard === true ? [] : lists.subscribe;
-  yield* each(subscribed, (name) => {
+  const list = lists.stayWildcard === true ? undefined : lists.list;
+  if (list !== undefined) {
+    yield* names.addAll(list.places);
+    subscription.legacyWildcardPossible = false;
+  }
+  yield* each(list === undefined ? subscribed : [], (name) => {
     if (name === wildcardName) {
       all ||= !subscription.wildcard || subscription.legacyWildcardPossible;
       subscription.wildcard = true;
@@ -77,6 +86,9 @@ export function* applyDelta(subscription: Subscription, lists: DeltaLists): Piec
     if (subscription.wildcard) refreshed.push(name);
     else dropped.push(name);
   });
+  if (list !== undefined && lists.unsubscribe.length === 0) {
+    return { answer: list.names, list, all, dropped, wildcardEnded };
+  }
   const answer: string[] = [];
   yield* each(subscribed, (name) => {
     if (name !== wildcardName && names.has(name)) answer.push(name);

@@ -1,12 +1,15 @@
 /**
  * What one stream knows of one type: what was asked for, what the client holds, what is on the way and what is still
- * to be looked at. There is never a queue of responses: `dirty` is a set of names, and what is sent of them is read
+ * to be looked at. There is never a queue of responses: `agenda` is a set of names, and what is sent of them is read
  * from the table at the moment of sending.
  */
+import { Agenda } from './agenda.ts';
 import type { TypeCounts } from './counts.ts';
 import { Flights, type Response } from './flights.ts';
 import type { Form } from './forms.ts';
 import { type Editions, Holdings } from './holdings.ts';
+import type { NameList } from './name-set.ts';
+import type { Pieces } from './pieces.ts';
 import { ackHeads } from './plain-ack.ts';
 import type { Rejection } from './progress.ts';
 import type { Need, TypeUrl } from './resource.ts';
@@ -49,9 +52,7 @@ export class TypeState {
   /** The newest response that has the name, of those that are on the way; without a form it is removed there. */
   readonly flying: Flights;
   /** Names to be looked at. */
-  readonly dirty = new Set<string>();
-  /** Names to be answered even if the client holds the same (rules 21, 23, 35). */
-  readonly forced = new Set<string>();
+  readonly agenda = new Agenda();
   readonly waiting = new Map<string, Waiting>();
   /** Judged already, for a full set that is not judged to its end. */
   readonly prepared = new Map<string, Entry | 'remove'>();
@@ -156,9 +157,15 @@ export class TypeState {
 
   /** Marks a name as to be looked at; `force`: answer even if unchanged. */
   mark(name: string, force = false): void {
-    this.dirty.add(name);
-    if (force) this.forced.add(name);
+    this.agenda.add(name, force);
     this.#stir();
+  }
+
+  /** Marks all names of a list. */
+  *markList(list: NameList, force: boolean): Pieces {
+    if (list.names.length === 0) return;
+    this.#stir();
+    yield* this.agenda.addList(list, force, this.held.size === 0 && this.flying.isEmpty);
   }
 
   /** The client no longer has or wants the name. */
@@ -173,16 +180,15 @@ export class TypeState {
 
   /** Nothing is to be done about the name for now. */
   leave(name: string): void {
-    this.dirty.delete(name);
+    this.agenda.delete(name);
     // Nearly always empty, and asked a thousand times for each change.
-    if (this.forced.size > 0) this.forced.delete(name);
     if (this.waiting.size > 0) this.waiting.delete(name);
     if (this.prepared.size > 0) this.prepared.delete(name);
   }
 
   /** Something is still to be sent, or to be looked at. */
   get busy(): boolean {
-    return this.dirty.size > 0 || this.prepared.size > 0 || this.#owesAnswer;
+    return this.agenda.size > 0 || this.prepared.size > 0 || this.#owesAnswer;
   }
 
   /** The client has all that it should have, and refused nothing. What it has until connections are drained is no more. */
@@ -193,11 +199,11 @@ export class TypeState {
   /** Names whose newest form is on the way, waits or is still to be sent; not those that are to go once that is safe. */
   get pending(): number {
     // Without a list of them: it is asked of a thousand streams, and each may have ten thousand.
-    let count = this.dirty.size;
-    for (const name of this.prepared.keys()) if (!this.dirty.has(name)) count += 1;
-    for (const name of this.flying.keys()) if (!this.dirty.has(name) && !this.prepared.has(name)) count += 1;
+    let count = this.agenda.size;
+    for (const name of this.prepared.keys()) if (!this.agenda.has(name)) count += 1;
+    for (const name of this.flying.keys()) if (!this.agenda.has(name) && !this.prepared.has(name)) count += 1;
     for (const [name, { what }] of this.waiting) {
-      const isCounted = this.dirty.has(name) || this.prepared.has(name) || this.flying.get(name) !== undefined;
+      const isCounted = this.agenda.has(name) || this.prepared.has(name) || this.flying.get(name) !== undefined;
       if (what === 'put' && !isCounted) count += 1;
     }
     return count;
@@ -206,7 +212,7 @@ export class TypeState {
   /** A resource waits for what it needs, and is not being looked at again. */
   get waitsToPut(): boolean {
     if (this.waiting.size === 0) return false;
-    for (const [name, { what }] of this.waiting) if (what === 'put' && !this.dirty.has(name)) return true;
+    for (const [name, { what }] of this.waiting) if (what === 'put' && !this.agenda.has(name)) return true;
     return false;
   }
 
