@@ -52,13 +52,6 @@ export interface WatchRequest {
 /** Answers a request with a watch. Throws `RevisionCompacted` when the View does not reach back to `after`. */
 export async function openWatch(request: FastifyRequest, reply: FastifyReply, api: Api, watch: WatchRequest) {
   const { view, limits, watches } = api;
-  const owner = identityKey(watch.authority.identity);
-  if (watches.openOf(owner) >= limits.watchesPerIdentity) {
-    throw tooMany(
-      `watching: you have ${limits.watchesPerIdentity} watches open, and may not have more`,
-      limits.bookmarkMs,
-    );
-  }
   const isSse = (request.headers.accept ?? '').includes(eventStream);
   const after = watch.after ?? lastEventId(request);
   await reachedForReading(view, after, limits);
@@ -67,6 +60,13 @@ export async function openWatch(request: FastifyRequest, reply: FastifyReply, ap
   reply.type(isSse ? eventStream : ndjson);
   if (request.method === 'HEAD') return reply.send();
 
+  const owner = identityKey(watch.authority.identity);
+  if (watches.openOf(owner) >= limits.watchesPerIdentity) {
+    throw tooMany(
+      `watching: you have ${limits.watchesPerIdentity} watches open, and may not have more`,
+      limits.bookmarkMs,
+    );
+  }
   const controller = new AbortController();
   const { signal } = controller;
   const text = isSse ? sseText : ndjsonText;

@@ -2,11 +2,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Ran, runExecutable } from '../support/command-line.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
 // A server and the command line as processes of one user, who says nothing about who they are.
+
+// Each starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
 let running: ServerProcess[] = [];
