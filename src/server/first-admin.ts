@@ -15,7 +15,7 @@ import {
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 
-/** The first administrator is a token of this name, with a binding of this name. */
+/** The first administrator is a token of this name, with a binding of this name, or the next one that is free. */
 const name = 'admin';
 
 export interface FirstAdminOptions {
@@ -55,15 +55,15 @@ export async function prepareAdmin(options: FirstAdminOptions): Promise<FirstAdm
   await mkdir(home, { recursive: true });
   const made = `${tokenFile}.${newId()}`;
   await writeFile(made, `${text}\n`, { mode: 0o600, flag: 'wx' });
-  const key = specKey(objectKey('RoleBinding', undefined, name));
-  const standing = await store.get(key);
-  const binding = everythingTo(name, { uid: newId(), createdAt });
+  // Of a binding that somebody has changed nothing is lost: another one stands beside it.
+  const free = await freeName(store);
+  const key = specKey(objectKey('RoleBinding', undefined, free));
   const outcome = await store.commit({
     id: newId(),
-    checks: [{ key, modRevision: anew ? (standing?.modRevision ?? 0) : 0 }],
+    checks: [{ key, modRevision: 0 }],
     puts: [
       { key: storeKey('token', record.id), value: JSON.stringify(record) },
-      { key, value: encodeStored(binding) },
+      { key, value: encodeStored(everythingTo(name, { name: free, uid: newId(), createdAt })) },
     ],
     deletes: [],
   });
@@ -81,16 +81,23 @@ async function isNew(store: Store): Promise<boolean> {
   return tokens.entries.length === 0 && bindings.entries.length === 0;
 }
 
-/** The binding, called like the token, that gives a token everything. */
+async function freeName(store: Store): Promise<string> {
+  for (let i = 1; ; i += 1) {
+    const candidate = i === 1 ? name : `${name}-${i}`;
+    if ((await store.get(specKey(objectKey('RoleBinding', undefined, candidate)))) === undefined) return candidate;
+  }
+}
+
+/** A binding that gives the token of a name everything. */
 export function everythingTo(
-  name: string,
-  { uid, createdAt }: { readonly uid: string; readonly createdAt: string },
+  token: string,
+  { name: binding, uid, createdAt }: { readonly name: string; readonly uid: string; readonly createdAt: string },
 ): RoleBindingObject {
   return {
     apiVersion: 'fairway/v1',
     kind: 'RoleBinding',
     metadata: {
-      name,
+      name: binding,
       labels: {},
       annotations: {},
       uid,
@@ -99,6 +106,6 @@ export function everythingTo(
       createdRevision: '',
       createdAt,
     },
-    spec: { subjects: [{ token: name }], role: 'admin', scopes: ['*'], permissions: [...permissions] },
+    spec: { subjects: [{ token }], role: 'admin', scopes: ['*'], permissions: [...permissions] },
   };
 }

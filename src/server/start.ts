@@ -93,7 +93,7 @@ async function makeRestorer({ config }: ServerOptions): Promise<Restorer> {
   return {
     tokenFile,
     tokens: { get: (id) => (id === record.id ? record : undefined), list: () => [record] },
-    bindings: [everythingTo(restorerName, { uid: randomUUID(), createdAt })],
+    bindings: [everythingTo(restorerName, { name: restorerName, uid: randomUUID(), createdAt })],
   };
 }
 

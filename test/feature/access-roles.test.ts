@@ -323,6 +323,15 @@ it('the command line shows everybody what is theirs', async () => {
   expect(refused.err).toContain('token viewer may not delete BackendPool web/p: it takes the role operator');
 });
 
+it('measurements are for everybody where the server is told so', async () => {
+  const lax = await startGuarded({ openMetrics: true });
+  const answer = await lax.call(undefined, 'GET', '/metrics');
+  expect(answer.status).toBe(200);
+  expect(answer.body).toContain('fairway_view_revision');
+  expect((await lax.call(undefined, 'GET', '/v1/fleets')).status).toBe(401);
+  await lax.close();
+});
+
 it('each refusal is told to the log, with who and what', () => {
   const events = server
     .logged()

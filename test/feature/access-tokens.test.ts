@@ -132,6 +132,18 @@ describe('a token', () => {
     expect(server.logged()).toContain('"fault":"expired"');
   });
 
+  it('is known to every controller of the store, and taken back from all of them at once', async () => {
+    const other = await startGuarded({}, { store: server.store });
+    const { token, id } = await server.mint('shared');
+    await until('the other one to know it', async () => (await other.call(token, 'GET', '/v1/whoami')).status === 200);
+    await server.call(server.admin, 'DELETE', `/v1/tokens/${id}`);
+    await until(
+      'the other one to refuse it',
+      async () => (await other.call(token, 'GET', '/v1/whoami')).status === 401,
+    );
+    await other.close({ keepStore: true });
+  });
+
   const wrong: readonly [name: string, header: string][] = [
     ['no scheme', 'secret'],
     ['another scheme', 'Basic YWRtaW46YWRtaW4='],

@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ServerConfig, serverDefaults } from '../../src/config/index.ts';
+import { readTokenFile } from '../../src/lib/local-server.ts';
 import type { RoleBindingSpec } from '../../src/model/index.ts';
 import { startServer } from '../../src/server/index.ts';
 import { createMemoryStore, type Store } from '../../src/store/index.ts';
@@ -26,7 +27,7 @@ export interface Guarded {
   logged(): string;
   /** Everything that was answered and logged. */
   everything(): string;
-  close(): Promise<void>;
+  close(options?: { readonly keepStore?: boolean }): Promise<void>;
 }
 
 export interface Answer {
@@ -46,6 +47,7 @@ export async function startGuarded(
   const answers: string[] = [];
   const log = createLogger({ level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
   const store = options.store ?? createMemoryStore();
+  let isKept = false;
   const server = await startServer({
     config: {
       ...serverDefaults,
@@ -55,7 +57,14 @@ export async function startGuarded(
       ...config,
     },
     log,
-    store,
+    store: {
+      commit: (transaction) => store.commit(transaction),
+      get: (key) => store.get(key),
+      list: (prefix) => store.list(prefix),
+      head: () => store.head(),
+      watch: (after, signal) => store.watch(after, signal),
+      close: async () => (isKept ? undefined : store.close()),
+    },
     env,
     newAdminToken: options.newAdminToken ?? false,
   });
@@ -78,7 +87,8 @@ export async function startGuarded(
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   }
 
-  const admin = readFileSync(join(folder, 'data', 'admin-token'), 'utf8').trim();
+  // The second server of a store makes none.
+  const admin = readTokenFile(join(folder, 'data', 'admin-token')) ?? '';
 
   async function must(method: string, path: string, body: unknown): Promise<Answer> {
     const answer = await call(admin, method, path, body);
@@ -102,7 +112,8 @@ export async function startGuarded(
     },
     logged: () => lines.join(''),
     everything: () => [...lines, ...answers].join('\n'),
-    async close() {
+    async close({ keepStore = false } = {}) {
+      isKept = keepStore;
       await server.close();
       rmSync(folder, { recursive: true, force: true });
     },
