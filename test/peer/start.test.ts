@@ -133,7 +133,7 @@ describe('the command line of a server', () => {
     [['--Store=memory'], 'unknown option --Store; did you mean --store?'],
     [['--print-confg'], 'unknown option --print-confg; did you mean --print-config?'],
     [['--elephant'], 'unknown option --elephant, see --help'],
-    [['--store', 'sqlit'], '--store: must be one of sqlite, memory; did you mean sqlite?'],
+    [['--store', 'sqlit'], '--store: must be one of sqlite, memory, etcd; did you mean sqlite?'],
     [['--log-level', 'wran'], 'did you mean warn?'],
     [['--listen', '127.0.0.1'], '--listen: must be host:port'],
     [['--listen'], "'--listen <value>' argument missing"],
