@@ -1,5 +1,6 @@
 import { request } from 'node:https';
 import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { CliError, exitCodes } from './failure.ts';
 
 /** What a connection by TLS is made with, besides what the machine trusts. */
@@ -49,7 +50,8 @@ export async function createSecureFetch(files: TlsFilesOfContext): Promise<typeo
         sent.destroy();
         reject(signal.reason);
       });
-      sent.end(body ?? undefined);
+      if (body instanceof ReadableStream) pipeline(Readable.fromWeb(body), sent).catch(fail);
+      else sent.end(body ?? undefined);
     });
 }
 

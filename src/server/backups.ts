@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackupEntry, type BackupHeader, encodeBackup, invalidBackup, readBackup } from '../lib/backup.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
-import { objectKeyIn, schemaPrefix, secretsAt, withCreatedRevision } from '../model/index.ts';
+import { objectKeyIn, schemaPrefix, secretsAt, storePrefixes, withCreatedRevision } from '../model/index.ts';
 import {
   compareKeys,
   type Entry,
@@ -62,7 +62,7 @@ const entriesPerTurn = 256;
 const perCommit = { operations: 100, bytes: 512 * 1024 };
 
 /** Objects of these keys are in every store from the start. */
-const builtIn = new Set(['Scope/default', 'Scope/system']);
+const builtIn = new Set(['Scope/default', 'Scope/system', 'RoleBinding/admin']);
 
 export function createBackups(options: BackupsOptions): Backups {
   const { store, dataKeys, fence, newId, log } = options;
@@ -176,8 +176,11 @@ export function createBackups(options: BackupsOptions): Backups {
       batch = emptyBatch();
     };
     const remove = async (): Promise<void> => {
+      const key = former[at++] as string;
+      // Whoever is known here stays known: what they may do is what the backup says of their names.
+      if (key.startsWith(storePrefixes.token)) return;
       if (batch.puts.length + batch.deletes.length >= perCommit.operations) await flush();
-      batch.deletes.push(former[at++] as string);
+      batch.deletes.push(key);
     };
     const { entries } = await readBackup(file.createReadStream({ start: 0, autoClose: false }));
     for await (const entry of entries) {

@@ -15,7 +15,7 @@ export interface SealAnewOptions {
 const sliceMs = 4;
 
 /** Sealing so many takes a few milliseconds; far below the store's limits. */
-const perCommit = 32;
+const perCommit = 16;
 const bytesPerCommit = 256 * 1024;
 
 /**
@@ -30,7 +30,11 @@ export async function sealAnew(store: Store, options: SealAnewOptions): Promise<
       const { entries } = await store.list(prefix);
       const old = await sealedOtherwise(entries, options);
       found = old.length;
-      for (const batch of batchesOf(old)) if (await commitAnew(store, batch, options)) sealed += batch.length;
+      for (const batch of batchesOf(old)) {
+        if (await commitAnew(store, batch, options)) sealed += batch.length;
+        // A store in memory answers within the same turn.
+        await nextTurn();
+      }
     }
   }
   return sealed;
