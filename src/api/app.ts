@@ -9,7 +9,7 @@ import Fastify, {
 } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import { errorCodes, FairwayError } from '../lib/errors.ts';
-import type { TlsFiles } from '../lib/tls-files.ts';
+import type { LiveTls } from '../lib/tls-files.ts';
 import type { Store } from '../store/store.ts';
 import type { Api } from './api.ts';
 import { addApply } from './apply.ts';
@@ -51,7 +51,7 @@ export interface AccessOptions {
 export interface ApiOptions {
   readonly access: AccessOptions;
   /** Absent: plain text. */
-  readonly tls?: TlsFiles;
+  readonly tls?: LiveTls;
   readonly store: Store;
   readonly ports: Ports;
   readonly clock: Clock;

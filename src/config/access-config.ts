@@ -8,6 +8,8 @@ export interface AccessConfig {
   /** PEM files; empty: plain text. */
   readonly tlsCert: string;
   readonly tlsKey: string;
+  /** The certificate of the authority that xDS has (`xdsTls: own`) instead of files. */
+  readonly tlsOwn: boolean;
   /** PEM file of the CAs whose client certificates are believed; empty: none are asked for. */
   readonly tlsClientCa: string;
   /** Whose bearer tokens are believed; empty: nobody's but our own. */
@@ -24,6 +26,7 @@ export const accessDefaults: AccessConfig = {
   authentication: 'required',
   tlsCert: '',
   tlsKey: '',
+  tlsOwn: false,
   tlsClientCa: '',
   oidcIssuer: '',
   oidcAudience: '',
@@ -52,6 +55,12 @@ export const accessFields: { readonly [F in keyof AccessConfig]: FieldInfo<Acces
     env: 'FAIRWAY_TLS_KEY',
     help: 'PEM file with its private key',
     parse: parseOptionalText,
+  },
+  tlsOwn: {
+    flag: '--tls-own',
+    env: 'FAIRWAY_TLS_OWN',
+    help: 'REST API with a certificate of the own authority instead of files (with --xds-tls own)',
+    parse: parseBoolean,
   },
   tlsClientCa: {
     flag: '--tls-client-ca',

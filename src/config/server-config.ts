@@ -224,6 +224,7 @@ export function parseServerConfig(input: {
   const faults = [
     ...missingFiles(config),
     ...halfGiven(config),
+    ...ownFaults(config),
     ...(config.insecure ? [] : openBeyondLoopback(config)),
     ...etcdFaults(config),
   ];
@@ -298,11 +299,19 @@ function halfGiven(config: ServerConfig): FieldError[] {
     }));
 }
 
+function ownFaults({ tlsOwn, tlsCert, xdsTls }: ServerConfig): FieldError[] {
+  if (!tlsOwn) return [];
+  const faults: FieldError[] = [];
+  if (xdsTls !== 'own') faults.push({ pointer: serverFields.tlsOwn.flag, message: 'needs --xds-tls own' });
+  if (tlsCert !== '') faults.push({ pointer: serverFields.tlsOwn.flag, message: 'does not go with --tls-cert' });
+  return faults;
+}
+
 /** Beyond loopback nothing listens without TLS and authentication unless it was said on purpose. */
 function openBeyondLoopback(config: ServerConfig): FieldError[] {
   const lacks = {
     listen: [
-      ...(config.tlsCert === '' ? ['no TLS (--tls-cert, --tls-key)'] : []),
+      ...(config.tlsCert === '' && !config.tlsOwn ? ['no TLS (--tls-cert, --tls-key, or --tls-own)'] : []),
       ...(config.authentication === 'none' ? ['no authentication (--authentication)'] : []),
     ],
     xdsListen: config.xdsTls === 'none' ? ['neither TLS nor authentication of nodes (--xds-tls)'] : [],

@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { FairwayError } from './errors.ts';
+import { readPem } from './pem.ts';
 
 /** PEM files that a server proves itself with. */
 export interface TlsPaths {
@@ -8,19 +10,28 @@ export interface TlsPaths {
   readonly key: string;
   /** CAs whose client certificates are believed; absent: none. */
   readonly ca?: string | undefined;
+  /** Their revocation lists. */
+  readonly crl?: string | undefined;
 }
 
+/** PEM texts. */
 export interface TlsMaterial {
   readonly cert: string;
   readonly key: string;
   readonly ca: string | undefined;
+  /** One list of each of these CAs, or none at all. */
+  readonly crl?: string | undefined;
 }
 
-/** The content of the files as it is in force. One per listener. */
-export interface TlsFiles {
+/** What a listener proves itself with, while it may change. */
+export interface LiveTls {
   readonly current: TlsMaterial;
-  /** Calls back when the content has changed and can be used; gives the function that ends it. */
+  /** Calls back when it has changed; gives the function that ends it. */
   onChange(listener: (material: TlsMaterial) => void): () => void;
+}
+
+/** The content of files as it is in force. One per listener. */
+export interface TlsFiles extends LiveTls {
   close(): void;
 }
 
@@ -99,7 +110,14 @@ export async function openTlsFiles({ paths, onFault, everyMs = 1000 }: TlsFilesO
   };
 }
 
-async function read({ cert, key, ca }: TlsPaths): Promise<TlsMaterial> {
+/** The lists in a text, of which Node would read the first alone. */
+export function listsIn(crl: string): string[] {
+  const blocks = readPem(crl);
+  if (!blocks.ok) throw new FairwayError('Internal', `reading revocation lists: ${blocks.error}`);
+  return blocks.value.map(({ text }) => text);
+}
+
+async function read({ cert, key, ca, crl }: TlsPaths): Promise<TlsMaterial> {
   const text = async (path: string, what: string): Promise<string> => {
     try {
       return await readFile(path, 'utf8');
@@ -112,13 +130,22 @@ async function read({ cert, key, ca }: TlsPaths): Promise<TlsMaterial> {
     cert: await text(cert, 'certificate'),
     key: await text(key, 'private key'),
     ca: ca === undefined ? undefined : await text(ca, 'CAs of clients'),
+    crl: crl === undefined ? undefined : await text(crl, 'revocation lists'),
   };
 }
 
 /** OpenSSL's words name what is wrong and hold nothing of the content. */
-function check({ cert, key, ca }: TlsMaterial): void {
+function check({ cert, key, ca, crl }: TlsMaterial): void {
   try {
-    createSecureContext({ ...tlsPolicy, cert, key, ...(ca === undefined ? {} : { ca }) });
+    // OpenSSL passes over what is no certificate.
+    if (ca !== undefined) new X509Certificate(ca);
+    createSecureContext({
+      ...tlsPolicy,
+      cert,
+      key,
+      ...(ca === undefined ? {} : { ca }),
+      ...(crl === undefined ? {} : { crl: listsIn(crl) }),
+    });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : '';
     throw new FairwayError('Internal', `reading the files for TLS: they cannot be used together: ${reason}`, { cause });
@@ -126,5 +153,5 @@ function check({ cert, key, ca }: TlsMaterial): void {
 }
 
 function same(a: TlsMaterial, b: TlsMaterial): boolean {
-  return a.cert === b.cert && a.key === b.key && a.ca === b.ca;
+  return a.cert === b.cert && a.key === b.key && a.ca === b.ca && a.crl === b.crl;
 }

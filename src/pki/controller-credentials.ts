@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { createLatest } from '../lib/latest.ts';
+import type { LiveTls, TlsMaterial } from '../lib/tls-files.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Authority } from './authority.ts';
 import { type ControllerSubject, createKey, issueToController } from './certificates.ts';
-import type { LiveCredentials, Material } from './material.ts';
 
 export interface ControllerCredentialsOptions {
   readonly authority: Authority;
@@ -13,6 +13,10 @@ export interface ControllerCredentialsOptions {
   readonly log: Logger;
 }
 
+export interface ControllerCredentials extends LiveTls {
+  close(): Promise<void>;
+}
+
 /** setTimeout fires at once for longer delays. */
 const maxTimerMs = 2 ** 31 - 1;
 
@@ -20,19 +24,21 @@ const maxTimerMs = 2 ** 31 - 1;
  * A controller's own certificate from the authority of the installation: made at the start, its key never leaves the
  * process. It is made anew at two thirds of its life, and whenever the roots change.
  */
-export async function createControllerCredentials(options: ControllerCredentialsOptions): Promise<LiveCredentials> {
+export async function createControllerCredentials(
+  options: ControllerCredentialsOptions,
+): Promise<ControllerCredentials> {
   const { authority, hosts, lifeMs, now, log } = options;
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(material: TlsMaterial) => void>();
   let material = await make();
   let timer: NodeJS.Timeout | undefined;
 
-  async function make(): Promise<Material> {
+  async function make(): Promise<TlsMaterial> {
     const { record, serving, bundle } = authority.state;
     const key = createKey();
     const publicKey = createPublicKey(createPrivateKey(key));
     const { trustDomain } = record;
     const issued = await issueToController(serving, publicKey, { trustDomain, hosts }, { now: now(), lifeMs });
-    return { certificate: issued.certificate, key, ca: bundle };
+    return { cert: issued.certificate, key, ca: bundle };
   }
 
   const latest = createLatest({
@@ -40,7 +46,7 @@ export async function createControllerCredentials(options: ControllerCredentials
     async task() {
       material = await make();
       log.info({ event: 'controller_certificate_issued', root: authority.state.serving.id });
-      for (const listener of listeners) listener();
+      for (const listener of listeners) listener(material);
       schedule();
     },
     onError: (error) => log.error({ event: 'controller_certificate_failed', err: error }),
@@ -55,7 +61,9 @@ export async function createControllerCredentials(options: ControllerCredentials
   schedule();
   const unfollow = authority.onChange(() => latest.nudge());
   return {
-    current: () => material,
+    get current() {
+      return material;
+    },
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -11,10 +11,9 @@
  */
 export { type Authority, type AuthorityOptions, type AuthorityState, openAuthority } from './authority.ts';
 export type { ControllerSubject } from './certificates.ts';
-export { createControllerCredentials } from './controller-credentials.ts';
-export { type CredentialFiles, type FileCredentials, openFileCredentials } from './file-credentials.ts';
+export { type ControllerCredentials, createControllerCredentials } from './controller-credentials.ts';
+export { type FileCredentials, openFileCredentials } from './file-credentials.ts';
 export { identityOf, type NodeIdentity } from './identity.ts';
-export type { LiveCredentials, Material } from './material.ts';
 export { createMembers, type JoinTokenInfo, type Members, type Membership } from './members.ts';
 export { createIdentify, type Identify, type Refusal } from './peers.ts';
 export { createRotationKeeper, type RotationKeeper } from './rotation.ts';

@@ -7,6 +7,7 @@ import type { Membership } from '../api/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 import type { Adoption, Mirror } from '../control/index.ts';
 import { createLatest } from '../lib/latest.ts';
+import type { LiveTls, TlsMaterial } from '../lib/tls-files.ts';
 import { durationMs, objectKey } from '../model/index.ts';
 import {
   type Authority,
@@ -15,7 +16,6 @@ import {
   createIdentify,
   createMembers,
   createRotationKeeper,
-  type LiveCredentials,
   openAuthority,
   openFileCredentials,
   type RotationKeeper,
@@ -26,6 +26,8 @@ import type { XdsServerOptions } from '../xds/io/index.ts';
 
 export interface MutualTls {
   readonly xds: NonNullable<XdsServerOptions['tls']>;
+  /** What a REST API that asks for no certificates proves itself with. */
+  readonly rest?: LiveTls;
   /** Absent: certificates come from outside. */
   readonly membership?: Membership;
   /** Takes in a step of the View; true when nodes are gone or others, so that those connected are to be looked at. */
@@ -59,12 +61,12 @@ export async function openMutualTls(options: MutualTlsOptions): Promise<MutualTl
       return openOwn(options);
     case 'files': {
       const { xdsCert, xdsKey, xdsCa, xdsCrl } = config;
-      const files = { certificate: xdsCert, key: xdsKey, ca: xdsCa, crl: xdsCrl === '' ? undefined : xdsCrl };
+      const files = { cert: xdsCert, key: xdsKey, ca: xdsCa, crl: xdsCrl === '' ? undefined : xdsCrl };
       const credentials = await openFileCredentials(files, { log });
       return {
         xds: tlsOf(options, credentials, { isRevoked: (certificate) => credentials.isRevoked(certificate) }),
         adopted: nodesChanged,
-        close: () => credentials.close(),
+        close: async () => credentials.close(),
       };
     }
   }
@@ -92,6 +94,7 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
   let known = mirror.records.authorities.get('nodes');
   return {
     xds: tlsOf(options, credentials, { trustDomain: () => authority.state.record.trustDomain }),
+    rest: withoutCa(credentials),
     membership: membershipOf(authority, members, keeper),
     adopted(adoption) {
       const record = mirror.records.authorities.get('nodes');
@@ -109,9 +112,20 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
   };
 }
 
+/** Nodes are nobody to the REST API: it asks nobody for their certificates. */
+function withoutCa(live: LiveTls): LiveTls {
+  const bare = (material: TlsMaterial): TlsMaterial => ({ ...material, ca: undefined });
+  return {
+    get current() {
+      return bare(live.current);
+    },
+    onChange: (listener) => live.onChange((material) => listener(bare(material))),
+  };
+}
+
 function tlsOf(
   { mirror, now }: MutualTlsOptions,
-  credentials: LiveCredentials,
+  live: LiveTls,
   more: Pick<Parameters<typeof createIdentify>[0], 'trustDomain' | 'isRevoked'>,
 ): MutualTls['xds'] {
   const identify = createIdentify({
@@ -124,7 +138,7 @@ function tlsOf(
     now,
   });
   return {
-    credentials,
+    live,
     identify(certificate) {
       const identity = identify(certificate);
       if (!identity.ok) return identity;

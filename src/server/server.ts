@@ -154,6 +154,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       ...(options.rotationFollowMs === undefined ? {} : { followMs: options.rotationFollowMs }),
     });
     if (mutualTls !== undefined) closers.push(() => mutualTls.close());
+    const restTls = tls ?? (config.tlsOwn ? mutualTls?.rest : undefined);
 
     const convictions = [...mirror.records.rejections.values()].flatMap(({ record }) => convictionsOf(record));
     // A proxy whose fleet is gone drains for as long as one that was told nothing.
@@ -268,7 +269,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     });
     reviewPeers = () => xds.reviewPeers();
     // Revocation lists are a part of the credentials.
-    mutualTls?.xds.credentials.onChange(() => reviewPeers());
+    mutualTls?.xds.live.onChange(() => reviewPeers());
     closers.push(async () => catchUp.close());
     const xdsAddress = joinHostPort(xdsListen.host, xds.port);
     // First the writers: that all streams end with the server is nothing to be recorded.
@@ -284,7 +285,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     const ports = createPorts({ mirror, changes, commits, deliveries, sources, hub, budget, now, replica });
     const api = createApi({
       access: accessOf(config),
-      ...(tls === undefined ? {} : { tls }),
+      ...(restTls === undefined ? {} : { tls: restTls }),
       limits: {
         requestsPerSecond: config.requestsPerSecond,
         requestBurst: 2 * config.requestsPerSecond,

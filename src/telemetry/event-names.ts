@@ -60,8 +60,7 @@ export const eventNames = {
   authority_not_read: 'the authority changed and could not be read; it is tried again',
   rotation_advanced: 'the replacement of the root went a step further',
   rotation_failed: 'the replacement of the root could not be looked at; it is tried again',
-  credentials_replaced: 'other TLS files are there and are used from now on',
-  credentials_not_usable: 'other TLS files are there and do not fit; the former ones stay in use',
+  tls_files_replaced: 'the files of TLS have changed and are used from now on',
 
   // xds
   xds_listening: 'the xDS door is open',

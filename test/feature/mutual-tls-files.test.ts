@@ -159,8 +159,8 @@ describe('certificates from elsewhere', () => {
 
 describe('at the start', () => {
   it.each([
-    ['a file is missing', { xdsKey: '/nonexistent' }, /file of the key: ENOENT/],
-    ['files do not fit', { xdsKey: 'other' }, /not that of the certificate/],
+    ['a file is missing', { xdsKey: '/nonexistent' }, /private key for TLS.*ENOENT/],
+    ['files do not fit', { xdsKey: 'other' }, /cannot be used together/],
   ])('it is told when %s', async (_name, more, words) => {
     writeFileSync(path('other'), createKey());
     const files = Object.fromEntries(

@@ -405,26 +405,24 @@ describe('the client status', () => {
 
 describe('a certificate that expires', () => {
   it('ends the stream of a node that has not renewed it, and of nobody else', async () => {
-    const brief = await startFairway({ config: { xdsTls: 'own', certificateLife: '3s' } });
+    const brief = await startFairway({ config: { xdsTls: 'own', certificateLife: '6s' } });
     try {
       const [lazy, busy] = [await joinAs(brief, 'lazy-1'), await joinAs(brief, 'busy-1')];
       const [first, second] = [await connectAs(brief, lazy), await connectAs(brief, busy)];
       streams.push(first, second);
       await until('both', async () => (await brief.call('GET', '/v1/proxies')).body.items.length === 2);
-      let present = busy;
       const over = Date.parse(lazy.notAfter);
-      const renewing = setInterval(() => {
-        renewAs(brief, present).then(
-          ({ member }) => (present = member),
-          () => undefined,
-        );
-      }, 1_000);
+      let renewing = true;
+      const renewals = (async () => {
+        for (let present = busy; renewing; ) ({ member: present } = await renewAs(brief, present));
+      })();
       try {
         expect((await ended(first)).code).toBe(status.UNAUTHENTICATED);
         expect(Date.now()).toBeGreaterThanOrEqual(over);
         expect(second.ends).toEqual([]);
       } finally {
-        clearInterval(renewing);
+        renewing = false;
+        await renewals;
       }
       expect(await renewAs(brief, lazy)).toMatchObject({
         status: 401,

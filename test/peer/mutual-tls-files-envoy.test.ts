@@ -98,7 +98,7 @@ describe.skipIf(envoyBinary === undefined)('certificates from elsewhere', () => 
     const certs = async () => (await (await fetch(`http://127.0.0.1:${admin}/certs`)).text()).toUpperCase();
     await until('Envoy to have the next one', async () => (await certs()).includes(serial));
     await writeServer();
-    await until('the server to have the next one', () => fairway.logged().includes('"credentials_replaced"'));
+    await until('the server to have the next one', () => fairway.logged().includes('"tls_files_replaced"'));
     expect(await since('ext-1')).toBe(first);
     await writeNode('ext-2');
     await until('another one to come by it', () => since('ext-2').then(Boolean), {

@@ -2,7 +2,7 @@ import { constants } from 'node:crypto';
 import type { Server as HttpServer } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { type TLSSocket, Server as TlsServer } from 'node:tls';
-import { type TlsFiles, type TlsMaterial, tlsPolicy } from '../../lib/tls-files.ts';
+import { type LiveTls, type TlsMaterial, tlsPolicy } from '../../lib/tls-files.ts';
 
 /** TLS of the REST API, with files that may change while it listens. One per API. */
 export interface Secure {
@@ -14,7 +14,7 @@ export interface Secure {
   close(): void;
 }
 
-export function createSecure(files: TlsFiles): Secure {
+export function createSecure(files: LiveTls): Secure {
   /** Connections and the CAs that they were verified by. */
   const verifiedBy = new WeakMap<TLSSocket, string | undefined>();
   let stop: () => void = () => undefined;

@@ -13,10 +13,11 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import type { LiveTls } from '../../lib/tls-files.ts';
 import { type Call, createCall } from './call.ts';
 import { keepaliveMs, keepaliveTimeoutMs } from './keepalive.ts';
 import { status } from './status.ts';
-import { type Credentials, contextOf, serverTlsOptions } from './tls.ts';
+import { contextOf, serverTlsOptions } from './tls.ts';
 
 /** Path of the method → who takes its calls. */
 export type Methods = ReadonlyMap<string, (call: Call) => void>;
@@ -26,7 +27,7 @@ export interface GrpcServerOptions {
   /** Port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
   /** Default: plain text. With them, clients must show a certificate that the CAs have signed. */
-  readonly credentials?: Credentials;
+  readonly tls?: LiveTls;
   /** A client failed the handshake: what it is told, and by whom. */
   readonly onHandshakeFailed?: (peer: string, cause: Error) => void;
 }
@@ -50,13 +51,13 @@ const http2Options: ServerOptions = {
 
 /** Rejects when the port cannot be taken. */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { methods, listen, credentials } = options;
+  const { methods, listen, tls } = options;
   const server =
-    credentials === undefined
+    tls === undefined
       ? createServer(http2Options)
-      : createSecureServer({ ...http2Options, ...serverTlsOptions, ...contextOf(credentials.current()) });
-  const unfollow = credentials?.onChange(() => {
-    (server as Http2SecureServer).setSecureContext(contextOf(credentials.current()));
+      : createSecureServer({ ...http2Options, ...serverTlsOptions, ...contextOf(tls.current) });
+  const unfollow = tls?.onChange((material) => {
+    (server as Http2SecureServer).setSecureContext(contextOf(material));
   });
   const sessions = new Set<ServerHttp2Session>();
   /** Read once for each connection, so that all its streams have the same object. */
@@ -64,7 +65,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
 
   server.on('session', (session: ServerHttp2Session) => {
     sessions.add(session);
-    const certificate = credentials === undefined ? undefined : certificateOf(session);
+    const certificate = tls === undefined ? undefined : certificateOf(session);
     if (certificate !== undefined) certificates.set(session, certificate);
     const stopKeepalive = keepAlive(session);
     session.on('close', () => {

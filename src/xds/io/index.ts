@@ -10,7 +10,6 @@ import type { XdsServer, XdsServerOptions } from './server.ts';
 
 export type { DeltaConnection, DeltaConnectionOptions } from './client.ts';
 export type { PeerRefusal, XdsServer, XdsServerOptions } from './server.ts';
-export type { Credentials, TlsMaterial } from './tls.ts';
 
 /** Serves a hub by gRPC. Rejects when the port cannot be taken. */
 export async function createXdsServer(options: XdsServerOptions): Promise<XdsServer> {

@@ -6,6 +6,7 @@ import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import { err, ok, type Result } from '../../lib/result.ts';
 import { type SliceMeter, unmeasured } from '../../lib/slices.ts';
+import type { LiveTls } from '../../lib/tls-files.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Hub, HubStream, PeerIdentity, Progress, Protocol } from '../index.ts';
 import type { Call } from './call.ts';
@@ -15,7 +16,6 @@ import { type Methods, startGrpcServer } from './grpc-server.ts';
 import { methods } from './methods.ts';
 import { watchSlowClients } from './slow-clients.ts';
 import { status } from './status.ts';
-import type { Credentials } from './tls.ts';
 
 /** Why a client is not served. `unauthenticated`: nobody knows who it is. */
 export interface PeerRefusal {
@@ -30,7 +30,7 @@ export interface XdsServerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** Mutual TLS. Default: plain text, and clients are who they say they are. */
   readonly tls?: {
-    readonly credentials: Credentials;
+    readonly live: LiveTls;
     /** Who the owner of a certificate is that the CAs have signed. Asked for each call, and again by `reviewPeers`. */
     readonly identify: (certificate: X509Certificate) => Result<PeerIdentity, PeerRefusal>;
     readonly onRefused?: (peer: string, refusal: PeerRefusal) => void;
@@ -219,7 +219,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
   const server = await startGrpcServer({
     methods: served,
     listen,
-    ...(tls === undefined ? {} : { credentials: tls.credentials }),
+    ...(tls === undefined ? {} : { tls: tls.live }),
     onHandshakeFailed: (peer, cause) => log.info({ event: 'handshake_failed', peer, words: cause.message }),
   });
   const { port } = server;

@@ -42,6 +42,7 @@ test('every field can be given in each of the three ways', () => {
     authentication: 'none',
     tlsCert: 'cert.pem',
     tlsKey: 'key.pem',
+    tlsOwn: 'false',
     tlsClientCa: 'ca.pem',
     oidcIssuer: 'https://login.example/realm',
     oidcAudience: 'us',
@@ -74,7 +75,7 @@ test('every field can be given in each of the three ways', () => {
   };
   expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());
   for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string | number][]) {
-    const want = value === 'true' ? true : value;
+    const want = value === 'true' || value === 'false' ? value === 'true' : value;
     // Those about etcd go with each other.
     const others = field.startsWith('etcd') ? { ...values } : withTls;
     expect(configOf({ file: { ...others, [field]: value } })[field]).toBe(want);
@@ -162,6 +163,13 @@ describe('faults', () => {
     ['a store that is no text', { file: { store: 1 } }, '/store', 'one of sqlite, memory'],
     ['neither true nor false', { env: { FAIRWAY_INSECURE: 'yes' } }, 'FAIRWAY_INSECURE', 'true or false'],
     ['a certificate without its key', { file: { tlsCert: 'c.pem' } }, '--tls-key', 'is needed with --tls-cert'],
+    ['a certificate of its own without an authority', { file: { tlsOwn: true } }, '--tls-own', 'needs --xds-tls own'],
+    [
+      'two certificates',
+      { file: { tlsOwn: true, xdsTls: 'own', tlsCert: 'c.pem', tlsKey: 'k.pem' } },
+      '--tls-own',
+      'does not go with --tls-cert',
+    ],
     ['CAs of clients without TLS', { file: { tlsClientCa: 'c.pem' } }, '--tls-cert', 'with --tls-client-ca'],
     ['an issuer without audience', { file: { oidcIssuer: 'https://x' } }, '--oidc-audience', 'with --oidc-issuer'],
     ['an issuer in plain text', { file: { oidcIssuer: 'http://id.example' } }, '/oidcIssuer', 'https://'],
@@ -202,6 +210,8 @@ describe('listening beyond loopback', () => {
     expect(configOf({ flags: { listen, insecure: true } }).listen).toBe(listen);
     const tls = { tlsCert: 'c.pem', tlsKey: 'k.pem' };
     expect(configOf({ flags: { listen, ...tls } }).listen).toBe(listen);
+    const own = { xdsTls: 'own', tlsOwn: true };
+    expect(configOf({ flags: { listen, xdsListen: listen, ...own } }).listen).toBe(listen);
     expect(parse({ flags: { listen, ...tls, authentication: 'none' } })).toMatchObject({
       ok: false,
       error: [{ pointer: '--listen' }],
