@@ -90,7 +90,7 @@ async function controllerTls(of: Root): Promise<{ cert: string; key: string }> {
 const token = (of = root): string => formatJoinToken(createJoinToken(pinOf(of.certificate)));
 const options = (server: string, more: Partial<EnrolOptions> = {}): EnrolOptions => ({
   folder,
-  server,
+  server: { url: server },
   token: token(),
   node: undefined,
   fleet: undefined,
@@ -110,6 +110,19 @@ describe('a node that joins', () => {
     const body = posts(served).join();
     expect(body).toContain('CERTIFICATE REQUEST');
     expect(body).not.toContain('PRIVATE KEY');
+  });
+
+  it('believes whom this machine, or its context, trusts, for the host of the address', async () => {
+    const own = await createRoot('corp.example', Date.now());
+    const key = createKey();
+    const hosts = [{ type: 'ip', value: '127.0.0.1' }] as const;
+    const validity = { now: Date.now(), lifeMs: hour };
+    const { certificate } = await issueToController(own, publicKeyOf(key), { trustDomain: 'corp', hosts }, validity);
+    const served = await serve({ tls: { cert: certificate, key } });
+    await expect(enrol(options(served.server))).rejects.toBeInstanceOf(UntrustedServer);
+    expect(posts(served)).toEqual([]);
+    const server = { url: served.server, ca: own.certificate };
+    expect(await enrol(options(served.server, { server }))).toMatchObject({ node: 'edge-1' });
   });
 
   it('tells nothing to one of another installation', async () => {
@@ -206,12 +219,12 @@ describe('a node that has joined', () => {
     const served = await serve({ tls: await controllerTls(root) });
     const present = await enrol(options(served.server));
     if (present === undefined) throw new Error('no identity');
-    const next = await renewIdentity(folder, served.server, present);
+    const next = await renewIdentity(folder, { url: served.server }, present);
     expect(next.key).not.toBe(present.key);
     expect(await loadIdentity(folder)).toEqual(next);
     const other = await createRoot(trustDomain, Date.now());
     const false_ = await serve({ tls: await controllerTls(other) });
-    await expect(renewIdentity(folder, false_.server, next)).rejects.toBeInstanceOf(UntrustedServer);
+    await expect(renewIdentity(folder, { url: false_.server }, next)).rejects.toBeInstanceOf(UntrustedServer);
     expect(false_.asked).toEqual([]);
     expect(await loadIdentity(folder)).toEqual(next);
   });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ import { CliError, exitCodes, usageError } from '../failure.ts';
 import { type HostPort, parseHostPort } from '../host-port.ts';
 import { enrol, renewIdentity } from '../membership/enrol.ts';
 import { type ForeignFiles, writeForeignSecrets } from '../membership/identity.ts';
+import type { RestServer } from '../membership/registrar.ts';
 import { startRenewal } from '../membership/renewal.ts';
 import { isMissing } from '../objects.ts';
 import { examples } from '../selection.ts';
@@ -86,7 +87,7 @@ export function define(command: Command, session: Session): void {
 
 async function envoy(session: Session, extra: readonly string[], options: Options): Promise<number> {
   const { io } = session;
-  const { server } = await session.context();
+  const server = await restServer(session);
   const controllers = await controllersOf(session, options);
   const foreign = foreignFiles(options, controllers);
   const folder = resolve(options.identity);
@@ -184,6 +185,16 @@ async function controllersOf(session: Session, { xds }: Options): Promise<HostPo
   if (xds !== undefined) return xds.map((text) => parseHostPort(text, 'xDS address', xdsPort));
   const { server } = await session.context();
   return [{ host: new URL(server).hostname.replace(/^\[|\]$/g, ''), port: xdsPort }];
+}
+
+async function restServer(session: Session): Promise<RestServer> {
+  const { server: url, tls } = await session.context();
+  if (tls?.ca === undefined) return { url };
+  try {
+    return { url, ca: readFileSync(tls.ca, 'utf8') };
+  } catch (cause) {
+    throw usageError(`${tls.ca} cannot be read: ${(cause as Error).message}`);
+  }
 }
 
 /** Undefined: none are given. */

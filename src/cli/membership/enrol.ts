@@ -11,14 +11,14 @@ import {
   isLoopbackServer,
   join,
   MembershipRefused,
+  type RestServer,
   renew,
   UntrustedServer,
 } from './registrar.ts';
 
 export interface EnrolOptions {
   readonly folder: string;
-  /** Base URL of the REST API. */
-  readonly server: string;
+  readonly server: RestServer;
   /** Needed once. */
   readonly token: string | undefined;
   /** What the node is meant to be; undefined: whatever the token says. */
@@ -69,9 +69,9 @@ function assertMeant(
 async function joinWith(text: string, { server, node, fleet, insecure }: EnrolOptions): Promise<Identity> {
   const token = parseJoinToken(text);
   if (token === undefined) throw usageError('The join token is not whole', 'It looks like fwj1.ID.SECRET.PIN.');
-  if (server.startsWith('http:') && !insecure && !isLoopbackServer(server)) {
+  if (server.url.startsWith('http:') && !insecure && !isLoopbackServer(server.url)) {
     throw usageError(
-      `A token that is sent to ${server} can be read on the way`,
+      `A token that is sent to ${server.url} can be read on the way`,
       'Reach the server by https, or say --insecure.',
     );
   }
@@ -112,7 +112,7 @@ function requests() {
 }
 
 /** The next identity for the present one, stored. The key is a new one each time. */
-export async function renewIdentity(folder: string, server: string, present: Identity): Promise<Identity> {
+export async function renewIdentity(folder: string, server: RestServer, present: Identity): Promise<Identity> {
   const { createKeyAndRequest, proveRenewal } = await requests();
   const { key, request } = await createKeyAndRequest(present.node);
   const proof = proveRenewal(present.key, request);

@@ -35,6 +35,14 @@ export interface Trust {
   readonly ca: string;
 }
 
+/** Where the REST API is. */
+export interface RestServer {
+  /** Base URL. */
+  readonly url: string;
+  /** PEM: a CA whose certificates for the host of that address are good, besides those that the machine trusts. */
+  readonly ca?: string | undefined;
+}
+
 /** A refusal that will not become another answer by asking again. */
 export class MembershipRefused extends CliError {
   constructor(message: string, requestId: string | undefined) {
@@ -53,7 +61,7 @@ const maxAnswerBytes = 256 * 1024;
  * Whom the server says that nodes are to trust, once it is shown that this is what the token was made for. Nothing secret
  * is sent before.
  */
-export async function fetchTrust(server: string, token: JoinToken): Promise<Trust> {
+export async function fetchTrust(server: RestServer, token: JoinToken): Promise<Trust> {
   const answer = (await call(server, 'GET', '/v1/ca', undefined, undefined)) as {
     readonly trustDomain: string;
     readonly certificates: string;
@@ -64,7 +72,7 @@ export async function fetchTrust(server: string, token: JoinToken): Promise<Trus
 }
 
 export async function join(
-  server: string,
+  server: RestServer,
   asked: { readonly token: string; readonly request: string; readonly node?: string; readonly fleet?: string },
   trust: Trust,
 ): Promise<Grant> {
@@ -72,7 +80,7 @@ export async function join(
 }
 
 export async function renew(
-  server: string,
+  server: RestServer,
   asked: { readonly certificate: string; readonly request: string; readonly proof: string },
   trust: Trust,
 ): Promise<Grant> {
@@ -90,8 +98,14 @@ export function assertPinned(ca: string, { pin }: JoinToken): void {
 }
 
 /** Without `trust`, whoever answers is listened to: for what is checked by other means. */
-function call(server: string, method: string, path: string, body: unknown, trust: Trust | undefined): Promise<unknown> {
-  const url = new URL(`${server}${path}`);
+function call(
+  server: RestServer,
+  method: string,
+  path: string,
+  body: unknown,
+  trust: Trust | undefined,
+): Promise<unknown> {
+  const url = new URL(`${server.url}${path}`);
   const text = body === undefined ? undefined : JSON.stringify(body);
   const options = {
     method,
@@ -107,17 +121,19 @@ function call(server: string, method: string, path: string, body: unknown, trust
       const { code } = cause as NodeJS.ErrnoException;
       if (code !== undefined && isVerificationFault(code)) {
         reject(
-          new UntrustedServer(exitCodes.refused, `${server} shows no certificate of this installation: ${code}`, {
+          new UntrustedServer(exitCodes.refused, `${server.url} shows no certificate of this installation: ${code}`, {
             cause,
           }),
         );
         return;
       }
       const why = cause.name === 'TimeoutError' ? 'no answer came in time' : (code ?? cause.message);
-      reject(new CliError(exitCodes.unreachable, `${server} cannot be reached: ${why}`, { cause }));
+      reject(new CliError(exitCodes.unreachable, `${server.url} cannot be reached: ${why}`, { cause }));
     };
     const sent =
-      url.protocol === 'https:' ? requestHttps(url, { ...options, ...tlsOptions(trust) }) : requestHttp(url, options);
+      url.protocol === 'https:'
+        ? requestHttps(url, { ...options, ...tlsOptions(server, trust) })
+        : requestHttp(url, options);
     sent.once('error', failed);
     sent.once('response', (response) => {
       const chunks: Buffer[] = [];
@@ -130,7 +146,7 @@ function call(server: string, method: string, path: string, body: unknown, trust
       response.once('error', failed);
       response.once('end', () => {
         try {
-          resolve(read(server, response.statusCode ?? 0, Buffer.concat(chunks).toString()));
+          resolve(read(server.url, response.statusCode ?? 0, Buffer.concat(chunks).toString()));
         } catch (error) {
           reject(error);
         }
@@ -144,11 +160,11 @@ function call(server: string, method: string, path: string, body: unknown, trust
  * A server may show a certificate of the authority itself, which is good whatever address it is reached by, or one of
  * somebody whom this machine trusts, which must be for the host of the address.
  */
-function tlsOptions(trust: Trust | undefined) {
+function tlsOptions(server: RestServer, trust: Trust | undefined) {
   if (trust === undefined) return { rejectUnauthorized: false } as const;
   return {
     minVersion: 'TLSv1.2' as const,
-    ca: [trust.ca, ...getCACertificates('default')] as string[],
+    ca: [trust.ca, ...(server.ca === undefined ? [] : [server.ca]), ...getCACertificates('default')],
     checkServerIdentity(host: string, certificate: PeerCertificate): Error | undefined {
       const isController = subjectAltNames(certificate.subjectaltname).includes(
         `URI:${controllerUri(trust.trustDomain)}`,
