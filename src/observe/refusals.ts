@@ -13,6 +13,7 @@ import {
 } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { mergeRejections } from './merge-rejections.ts';
 
 /** One refusal of one resource. */
 export interface Refusal {
@@ -50,9 +51,22 @@ export interface RefusalObserver {
   reset(records: Iterable<{ readonly record: Rejection; readonly pieces: number }>): void;
   /** Everything in the store was replaced: what was counted until now is of no more use. */
   restored(records: Iterable<{ readonly record: Rejection; readonly pieces: number }>): void;
+  /**
+   * All that is recorded now. What another controller has written, whose proxies refuse the same, is taken in: what both
+   * have seen is to be in the record.
+   */
+  told(records: ReadonlyMap<string, StoredRejection>): void;
   /** The record is over and removed: a refusal of the same form would begin anew. */
   over(rejection: Rejection): void;
   close(): Promise<void>;
+}
+
+/** A record as the store has it. */
+export interface StoredRejection {
+  readonly record: Rejection;
+  readonly revision: number;
+  /** Values of the store that it takes up. */
+  readonly pieces: number;
 }
 
 export interface RefusalObserverOptions {
@@ -75,6 +89,8 @@ export function createRefusalObserver({ store, newId, log }: RefusalObserverOpti
   const dirty = new Set<string>();
   /** Values of the store that each record takes up. */
   const written = new Map<string, number>();
+  /** Revision of each record that was taken in last. */
+  const taken = new Map<string, number>();
 
   async function write(): Promise<void> {
     for (const key of dirty) {
@@ -102,13 +118,26 @@ export function createRefusalObserver({ store, newId, log }: RefusalObserverOpti
     latest.nudge();
   }
 
-  function takeIn(records: Iterable<{ readonly record: Rejection; readonly pieces: number }>): void {
+  function begin(records: Iterable<{ readonly record: Rejection; readonly pieces: number }>): void {
     for (const { record, pieces } of records) {
       const key = rejectionKey(record.type, record.name);
       if (counted.has(key)) continue;
       counted.set(key, { record, nodes: new Set(record.nodes) });
       written.set(key, pieces);
     }
+  }
+
+  function takeIn(key: string, { record, revision, pieces }: StoredRejection): void {
+    taken.set(key, revision);
+    written.set(key, pieces);
+    const own = counted.get(key);
+    const merged = own === undefined ? record : mergeRejections(own.record, record);
+    const nodes = own?.record.hash === merged.hash ? own.nodes : new Set<string>();
+    for (const node of merged.nodes) nodes.add(node);
+    // What is about to be written says as much, or more.
+    if (dirty.has(key)) counted.set(key, { record: merged, nodes });
+    else if (encodeRejection(merged) === encodeRejection(record)) counted.set(key, { record, nodes });
+    else put(key, { record: merged, nodes });
   }
 
   return {
@@ -128,18 +157,25 @@ export function createRefusalObserver({ store, newId, log }: RefusalObserverOpti
       // Nothing that was refused is recorded: it was in doubt only because something beside it was refused.
       if (before !== undefined) put(key, { ...before, record: accept(before.record, acceptance) });
     },
-    reset: takeIn,
+    reset: begin,
     restored(records) {
       counted.clear();
       dirty.clear();
       written.clear();
-      takeIn(records);
+      taken.clear();
+      begin(records);
+    },
+    told(records) {
+      for (const [key, stored] of records) {
+        if (stored.revision > (taken.get(key) ?? 0)) takeIn(key, stored);
+      }
     },
     over({ type, name }) {
       const key = rejectionKey(type, name);
       if (dirty.has(key)) return;
       counted.delete(key);
       written.delete(key);
+      taken.delete(key);
     },
     close: () => latest.close(),
   };

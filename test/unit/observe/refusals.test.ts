@@ -250,3 +250,37 @@ describe('records', () => {
     expect((await record())?.suspects).toHaveLength(5);
   });
 });
+
+describe('what another controller has recorded', () => {
+  const stored = async () => {
+    const entry = await store.get(storeKey('rejection', key));
+    const revision = entry?.modRevision ?? 0;
+    return new Map([[key, { record: decodeRejection(entry?.value ?? ''), revision, pieces: 1 }]]);
+  };
+
+  test('is kept, and named together with what is seen here', async () => {
+    refusals.refused(refusal({ node: 'a' }), start);
+    await pause();
+    const own = (await record()) as Rejection;
+    const other = observer();
+    other.refused(refusal({ node: 'b' }), start + 1000);
+    await pause();
+    await other.close();
+    refusals.told(await stored());
+    await pause();
+    expect(await record()).toMatchObject({ nodes: ['a', 'b'], nodeCount: 2, first: time(0), last: time(1) });
+    expect(own.nodes).toEqual(['a']);
+  });
+
+  test('is not written again when it says all', async () => {
+    refusals.refused(refusal(), start);
+    await pause();
+    const { commits } = store;
+    refusals.told(await stored());
+    await pause();
+    expect(store.commits).toBe(commits);
+    refusals.refused(refusal({ node: 'b' }), start + 2000);
+    await pause();
+    expect(await record()).toMatchObject({ nodes: ['a', 'b'], count: 2 });
+  });
+});
