@@ -20,6 +20,7 @@ import type { OidcOptions } from './auth/oidc.ts';
 import { createSecure, type Secure } from './auth/secure.ts';
 import { addBackup } from './backup.ts';
 import { createBodies } from './body.ts';
+import { addControllers } from './controllers.ts';
 import { addDocs } from './docs.ts';
 import { addExplain } from './explain.ts';
 import { addHealth, assertReady } from './health.ts';
@@ -59,10 +60,15 @@ export interface ApiOptions {
   readonly newId: () => string;
   readonly log?: FastifyBaseLogger;
   readonly limits?: Partial<Limits>;
+  /** `health`: only whether it runs, its measurements, and who else does. Default `all`. */
+  readonly serves?: 'all' | 'health';
   readonly meter?: RequestMeter;
   /** Of the program, for the OpenAPI document. */
   readonly version?: string;
 }
+
+/** A store that is there gives a sign of life more often. */
+const noticeableAgeMs = 2_500;
 
 /**
  * The REST API. It does not listen by itself: call `listen` on it, or `inject` in tests. `close` ends open watches
@@ -77,6 +83,7 @@ export function createApi({
   newId,
   log,
   limits: given,
+  serves = 'all',
   meter,
   version = '0.0.0',
 }: ApiOptions): FastifyInstance {
@@ -109,6 +116,11 @@ export function createApi({
     reply.header('x-request-id', request.id);
     if (request.routeOptions.config.always !== true && request.url.startsWith('/v1/')) assertReady(ports.unready);
   });
+  app.addHook('onSend', async (_request, reply) => {
+    const ageMs = ports.viewAgeMs();
+    // Reads go on from the View while the store is out of reach; who reads is told how old it may be.
+    if (ageMs >= noticeableAgeMs) reply.header('fairway-view-age', String(Math.round(ageMs / 1000)));
+  });
   const grants = createGrants(ports.view);
   addGate(app, {
     authenticator: authenticatorOf({ access, ports, limits, clock, secure }),
@@ -127,14 +139,17 @@ export function createApi({
   });
 
   const document = collectDocument(app, version);
-  addResources(app, api);
-  addApply(app, api);
-  addProxies(app, ports);
-  addExplain(app, ports);
-  addMembership(app, api);
-  addTokens(app, api, store, newId);
-  addWhoami(app);
-  addBackup(app, ports);
+  if (serves === 'all') {
+    addResources(app, api);
+    addApply(app, api);
+    addProxies(app, ports);
+    addExplain(app, ports);
+    addMembership(app, api);
+    addTokens(app, api, store, newId);
+    addWhoami(app);
+    addBackup(app, ports);
+  }
+  addControllers(app, ports);
   addHealth(app, ports, { openMetrics: access.openMetrics ?? false });
   addDocument(app, document);
   addDocs(app, document);

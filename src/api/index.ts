@@ -25,6 +25,7 @@ export type {
   Backups,
   Change,
   CommitInfo,
+  ControllerInfo,
   Explain,
   JoinTokenInfo,
   Membership,

@@ -88,6 +88,7 @@ const otherTags = [
   { name: 'proxies', description: 'Connected proxies.' },
   { name: 'membership', description: 'How nodes join a fleet and stay in it.' },
   { name: 'backup', description: 'Everything in the store, out and in.' },
+  { name: 'controllers', description: 'Members of the cluster.' },
   { name: 'health', description: 'The server itself.' },
 ];
 
@@ -328,6 +329,25 @@ const proxySchemas = {
       }),
     ),
   }),
+  Controller: object({
+    id: text,
+    address: { ...text, description: 'REST; empty where it has no such door.' },
+    xdsAddress: text,
+    version: text,
+    roles: list({ enum: ['api', 'xds', 'control'] }),
+    startedAt: { ...text, format: 'date-time' },
+    seenAt: { ...text, format: 'date-time' },
+    state: { enum: ['Ready', 'Unreachable'] },
+    leader: { type: 'boolean' },
+    term: { ...number, description: 'Of the leader.' },
+    leaderSince: { ...text, format: 'date-time' },
+    revision: { ...text, description: 'Of its View.' },
+    lag: { ...number, description: 'How many revisions the store was ahead of that.' },
+    proxies: { ...number, description: 'Connected to it.' },
+    memoryBytes: number,
+    cpu: { type: 'number', description: "Processors' worth of time that it uses." },
+  }),
+  ControllerList: object({ metadata: object({ revision: text }), items: list(ref('Controller')) }),
   ProxyList: object({ metadata: object({ revision: text }), items: list(ref('Proxy')) }),
   ProxyConfig: object({
     metadata: object({ revision: text }),

@@ -259,15 +259,43 @@ export interface Restored {
   readonly backup: { readonly revision: string; readonly createdAt: string };
 }
 
+/** One member of the cluster, as it last said itself. Times are RFC 3339. */
+export interface ControllerInfo {
+  readonly id: string;
+  /** REST and xDS, `host:port`; empty where it has no such door. */
+  readonly address: string;
+  readonly xdsAddress: string;
+  readonly version: string;
+  readonly roles: readonly string[];
+  readonly startedAt: string;
+  readonly seenAt: string;
+  /** `Unreachable`: nothing was heard of it for some seconds. */
+  readonly state: 'Ready' | 'Unreachable';
+  readonly leader: boolean;
+  /** Of the leader alone: its term, and since when. */
+  readonly term?: number;
+  readonly leaderSince?: string;
+  /** Revision of its View, and how many the store is ahead of that. */
+  readonly revision: string;
+  readonly lag: number;
+  readonly proxies: number;
+  readonly memoryBytes: number;
+  readonly cpu: number;
+}
+
 export interface Ports {
   /** Absent: nodes are not members, or get their certificates elsewhere. */
   readonly membership?: Membership;
   readonly backups: Backups;
+  /** Members of the cluster, in order of their ids; a single server is one too. */
+  readonly controllers: () => readonly ControllerInfo[];
   readonly view: View;
   readonly tokens: Tokens;
   readonly preview: Preview;
   readonly proxies: Proxies;
   readonly explain: Explain;
+  /** How old the View can be, in milliseconds: nothing was heard of the store for so long. */
+  readonly viewAgeMs: () => number;
   /** Empty when ready; else what is still missing. */
   readonly unready: () => readonly string[];
   /** Prometheus text. */

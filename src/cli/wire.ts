@@ -99,6 +99,24 @@ export interface WireResource {
   readonly name: string;
 }
 
+/** One member of the cluster (`GET /v1/controllers`). */
+export interface WireController {
+  readonly id: string;
+  readonly address?: string;
+  readonly version?: string;
+  readonly roles?: readonly string[];
+  readonly state?: string;
+  readonly leader?: boolean;
+  readonly term?: number;
+  readonly leaderSince?: string;
+  readonly startedAt?: string;
+  readonly revision?: string;
+  readonly lag?: number;
+  readonly proxies?: number;
+  readonly memoryBytes?: number;
+  readonly cpu?: number;
+}
+
 /** One resource of a proxy (`GET /v1/proxies/{node}/config`). */
 export interface WireProxyResource {
   readonly type: string;

@@ -8,6 +8,10 @@ import { type FieldInfo, oneOf, parseBoolean } from './field.ts';
 
 /** How a server process runs. Everything else is an object in the store. */
 export interface ServerConfig extends AccessConfig {
+  /** Of this controller, unlike the others of its cluster; empty: made from the host and the port. */
+  readonly name: string;
+  /** Which parts this process runs, comma-separated: `api`, `xds`, `control`. */
+  readonly roles: string;
   /** REST API, `host:port`; port 0 takes a free one. */
   readonly listen: string;
   /** xDS, `host:port`. */
@@ -48,6 +52,8 @@ export interface ServerConfig extends AccessConfig {
 }
 
 export const serverDefaults: ServerConfig = {
+  name: '',
+  roles: 'api,xds,control',
   listen: '127.0.0.1:7600',
   xdsListen: '127.0.0.1:7601',
   data: './.fairway',
@@ -76,6 +82,18 @@ type Field = keyof ServerConfig;
 
 /** Each field with its flag and environment variable: the one table that parsing, help and README follow. */
 export const serverFields: { readonly [F in Field]: FieldInfo<ServerConfig[F]> } = {
+  name: {
+    flag: '--name',
+    env: 'FAIRWAY_NAME',
+    help: 'name of this controller in its cluster; else the host and the port',
+    parse: parseControllerName,
+  },
+  roles: {
+    flag: '--roles',
+    env: 'FAIRWAY_ROLES',
+    help: 'parts that this process runs: api, xds, control; all of them unless others do',
+    parse: parseRoles,
+  },
   listen: { flag: '--listen', env: 'FAIRWAY_LISTEN', help: 'address of the REST API, host:port', parse: parseListen },
   xdsListen: {
     flag: '--xds-listen',
@@ -226,7 +244,7 @@ export function parseServerConfig(input: {
     ...halfGiven(config),
     ...ownFaults(config),
     ...(config.insecure ? [] : openBeyondLoopback(config)),
-    ...etcdFaults(config),
+    ...clusterFaults(config),
   ];
   return faults.length > 0 ? err(faults) : ok(config);
 }
@@ -245,9 +263,13 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What of the fields for etcd does not go together. */
-function etcdFaults(config: ServerConfig): FieldError[] {
+/** What of the fields for a cluster does not go together. */
+function clusterFaults(config: ServerConfig): FieldError[] {
   const errors: FieldError[] = [];
+  if (config.roles !== serverDefaults.roles && config.store !== 'etcd') {
+    const message = `an embedded store has one process, which runs all parts: use it with ${serverFields.store.flag} etcd`;
+    errors.push({ pointer: serverFields.roles.flag, message });
+  }
   const needs = (field: Field, other: Field): void => {
     if (config[field] !== '' && config[other] === '')
       errors.push({ pointer: serverFields[field].flag, message: `needs ${serverFields[other].flag} too` });
@@ -377,6 +399,27 @@ function parseLife(value: unknown): Result<string, string> {
   const ms = typeof value === 'string' ? parseDuration(value) : undefined;
   if (typeof value !== 'string' || ms === undefined) return err('must be a duration such as 24h');
   return ms >= life.minMs && ms <= life.maxMs ? ok(value) : err('must be from 3s to 2160h');
+}
+
+const roles = ['api', 'xds', 'control'];
+
+/** In the order above, each once, from a text or from a list. */
+function parseRoles(value: unknown): Result<string, string> {
+  const list: unknown[] = Array.isArray(value) ? value : typeof value === 'string' ? value.split(',') : [];
+  const words = list.map((word) => (typeof word === 'string' ? word.trim() : ''));
+  const unknown = words.find((word) => !roles.includes(word));
+  if (words.length === 0 || unknown !== undefined) {
+    const near = unknown === undefined ? undefined : nearest(unknown, roles);
+    return err(`must be one or more of ${roles.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`);
+  }
+  return ok(roles.filter((role) => words.includes(role)).join(','));
+}
+
+/** It is part of a key of the store. */
+function parseControllerName(value: unknown): Result<string, string> {
+  return typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9.:_-]{0,126}$/.test(value)
+    ? ok(value)
+    : err('must be letters, digits and .:_- , 127 characters at most');
 }
 
 function parseName(value: unknown): Result<string, string> {

@@ -17,6 +17,8 @@ export interface ObjectChange {
 /** What a step of the View brought. */
 export interface Adoption {
   readonly revision: number;
+  /** The newest revision up to it that changed what is served, or may have. */
+  readonly needed: number;
   /** When the first of the commits that it takes in was learned of, in milliseconds since 1970. */
   readonly receivedAt: number;
   /** In the order of their revisions. */

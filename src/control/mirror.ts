@@ -76,6 +76,7 @@ export function createMirror(options: MirrorOptions): Mirror {
   const closing = new AbortController();
   const failures = createFailureLog(world, log);
   let revision = 0;
+  let needed = 0;
   let ready = false;
   let following: Promise<void> = Promise.resolve();
 
@@ -108,11 +109,12 @@ export function createMirror(options: MirrorOptions): Mirror {
       changes.push(...timesOf(told, changes, at));
       // Whoever resumes a watch within this step goes by revisions; a deletion counts with the last of the step.
       changes.sort((a, b) => a.revision - b.revision);
+      needed = neededOf(states, { at, former: needed, first: !ready });
       const first = !ready;
       revision = at;
       ready = true;
       failures.look();
-      options.onAdopted({ revision: at, receivedAt, changes, commit, touched, over, work, first });
+      options.onAdopted({ revision: at, needed, receivedAt, changes, commit, touched, over, work, first });
       waiting.reached(at);
       slices.end(first || commit.puts.length > largeCommit ? 'large adoption' : 'adoption');
     });
@@ -200,4 +202,20 @@ function createFailureLog({ kernel }: World, log: Logger): { look(): void } {
       known = new Set(failures.map(({ error }) => error));
     },
   };
+}
+
+/** Data that what is served follows from; what was seen, and the times in a status, do not change it. */
+const served = ['spec/', 'plan/'];
+
+/** The newest revision among states that changes what is served; what is there first may have been there long before. */
+function neededOf(
+  states: States,
+  { at, former, first }: { readonly at: number; readonly former: number; readonly first: boolean },
+): number {
+  let newest = former;
+  for (const [key, entry] of states) {
+    if (!served.some((prefix) => key.startsWith(prefix))) continue;
+    newest = Math.max(newest, entry?.modRevision ?? (first ? 0 : at));
+  }
+  return newest;
 }

@@ -2,6 +2,8 @@ import type { TokenRecord } from '../access/index.ts';
 import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey, storePrefixes } from '../model/index.ts';
 import type { AuthorityRecord, DrainRecord, IssuedRecord } from '../plan/index.ts';
 import {
+  type ControllerRecord,
+  type DeliveryRecord,
   decodeRejection,
   decodeSearch,
   type NodeRecord,
@@ -22,6 +24,9 @@ export interface Records {
   /** By name of the Node: its newest certificate. */
   readonly certificates: ReadonlyMap<string, IssuedRecord>;
   readonly authorities: ReadonlyMap<string, AuthorityRecord>;
+  /** By id of the controller. */
+  readonly controllers: ReadonlyMap<string, ControllerRecord>;
+  readonly deliveries: ReadonlyMap<string, DeliveryRecord>;
   /** By `rejectionKey`. */
   readonly rejections: ReadonlyMap<string, Stored<Rejection>>;
   /** By `rejectionKey`: what was decided about the objects of refused resources. */
@@ -66,6 +71,8 @@ export function createRecords(): RecordsWriter {
   const nodes = new Map<string, NodeRecord>();
   const certificates = new Map<string, IssuedRecord>();
   const authorities = new Map<string, AuthorityRecord>();
+  const controllers = new Map<string, ControllerRecord>();
+  const deliveries = new Map<string, DeliveryRecord>();
   const transitions = new Map<ObjectKey, TransitionRecord>();
   const tokens = new Map<string, TokenRecord>();
   const rejections = createLongRecords<Rejection>(storePrefixes.rejection, decodeRejection);
@@ -76,6 +83,8 @@ export function createRecords(): RecordsWriter {
     ['node', nodes],
     ['certificate', certificates],
     ['authority', authorities],
+    ['controller', controllers],
+    ['delivery', deliveries],
     ['transitions', transitions],
     ['token', tokens],
   ];
@@ -95,6 +104,8 @@ export function createRecords(): RecordsWriter {
     nodes,
     certificates,
     authorities,
+    controllers,
+    deliveries,
     transitions,
     tokens,
     rejections: rejections.records,

@@ -15,6 +15,8 @@ export const storePrefixes = {
   rejection: 'observed/rejection/',
   node: 'observed/node/',
   certificate: 'observed/certificate/',
+  controller: 'observed/controller/',
+  delivery: 'observed/delivery/',
   transitions: 'status/',
   /** Keys of authorities. Whole values under this prefix are sealed at rest. */
   authorityKey: 'secret/authority/',

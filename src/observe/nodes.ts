@@ -9,10 +9,12 @@ import { nodeName } from './node-name.ts';
 export interface NodeObserver {
   connected(proxy: { nodeId: string; fleet: string; version: string }, at: number): void;
   disconnected(nodeId: string, at: number): void;
-  /** At start: what earlier runs recorded. Nodes that they left connected are given time to come back. */
+  /** At start: what earlier runs of this controller recorded. Nodes left connected are given time to come back. */
   reset(records: ReadonlyMap<string, NodeRecord>, at: number): void;
   /** Everything in the store was replaced: what is seen now holds, whatever it says. */
   restored(records: ReadonlyMap<string, NodeRecord>, at: number): void;
+  /** What is recorded of a node is another now, and maybe another controller's: a proxy can have moved. */
+  told(name: string, record: NodeRecord | undefined): void;
   /** Somebody deleted a Node object. Its record goes too, or, while its proxy is connected, it is registered anew. */
   deleted(name: string): void;
   close(): Promise<void>;
@@ -20,6 +22,8 @@ export interface NodeObserver {
 
 export interface NodeObserverOptions {
   readonly store: Store;
+  /** Id of this controller where there are others; absent: all records are its own. */
+  readonly controller?: string;
   readonly newId: () => string;
   readonly log: Logger;
   /** False: a Node is made by its join and by nothing else, and a proxy without one is nobody. Default true. */
@@ -40,7 +44,7 @@ const atOnce = 32;
  * that was, leaves no trace.
  */
 export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
-  const { store, newId, log, selfRegistering = true } = options;
+  const { store, controller, newId, log, selfRegistering = true } = options;
   /** Node id → number of its streams. */
   const streams = new Map<string, number>();
   /** By name of the Node. */
@@ -68,11 +72,37 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
     if (dirty.get(name) === record) dirty.delete(name);
   }
 
+  function isOwn(record: NodeRecord): boolean {
+    return controller === undefined || record.controller === undefined || record.controller === controller;
+  }
+
   async function put(name: string, record: NodeRecord): Promise<void> {
+    if (!record.connected && controller !== undefined) {
+      await leave(name, record);
+      return;
+    }
     // A Node that was deleted does not come back because its proxy leaves, and a known one is there as a rule.
     const isRegistered = written.has(name) && (await update(name, record));
     if (!isRegistered && record.connected && !(await register(name, record))) await update(name, record);
     written.set(name, record);
+  }
+
+  /** A proxy that has left may be with another controller already: what that one says of it stands. */
+  async function leave(name: string, record: NodeRecord): Promise<void> {
+    const entry = await store.get(storeKey('node', name));
+    const stored = entry === undefined ? undefined : (JSON.parse(entry.value) as NodeRecord);
+    if (entry === undefined || stored === undefined || !isOwn(stored)) {
+      if (stored === undefined) written.delete(name);
+      else written.set(name, stored);
+      return;
+    }
+    const checks = [
+      { key: specKey(keyOf(name)), modRevision: 'exists' as const },
+      { key: entry.key, modRevision: entry.modRevision },
+    ];
+    const outcome = await store.commit({ id: newId(), checks, puts: [observed(name, record)], deletes: [] });
+    if (outcome.committed) written.set(name, record);
+    else written.delete(name);
   }
 
   async function update(name: string, record: NodeRecord): Promise<boolean> {
@@ -116,11 +146,12 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
   function expect(records: ReadonlyMap<string, NodeRecord>, at: number): void {
     for (const [name, record] of records) {
       written.set(name, record);
-      seen.set(record.nodeId, record);
+      if (isOwn(record)) seen.set(record.nodeId, record);
     }
     clearTimeout(returning);
     returning = setTimeout(() => {
       for (const record of records.values()) {
+        if (!isOwn(record)) continue;
         if (record.connected && seen.get(record.nodeId) === record && !streams.has(record.nodeId)) isGone(record, at);
       }
     }, returnMs);
@@ -130,7 +161,8 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
   return {
     connected({ nodeId, fleet, version }, at) {
       streams.set(nodeId, (streams.get(nodeId) ?? 0) + 1);
-      const now = { nodeId, fleet, version, connected: true, since: new Date(at).toISOString() };
+      const own = controller === undefined ? {} : { controller };
+      const now = { nodeId, fleet, version, connected: true, since: new Date(at).toISOString(), ...own };
       // It was away for so short a time that nobody has been told, or it has another stream.
       const known = [written.get(nodeName(nodeId)), seen.get(nodeId)].find((record) => isSameProxy(record, now));
       see(known ?? now);
@@ -152,6 +184,17 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
       seen.clear();
       expect(records, at);
       for (const record of live) see(record);
+    },
+    told(name, record) {
+      if (record === undefined) return;
+      if (!isOwn(record)) written.set(name, record);
+      // Somebody else believes that it is gone. While both have a stream of it, the newer record stands.
+      if (record.connected || !streams.has(record.nodeId)) return;
+      const here = seen.get(record.nodeId);
+      if (here?.connected !== true) return;
+      written.set(name, record);
+      dirty.set(name, here);
+      latest.nudge();
     },
     deleted(name) {
       written.delete(name);
@@ -179,6 +222,7 @@ function sameRecord(a: NodeRecord | undefined, b: NodeRecord): boolean {
     a.fleet === b.fleet &&
     a.version === b.version &&
     a.connected === b.connected &&
+    a.controller === b.controller &&
     a.since === b.since
   );
 }

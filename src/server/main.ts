@@ -38,15 +38,23 @@ async function serve({ config, newAdminToken }: Exclude<Loaded, 'help'>): Promis
     stop(failureCode);
   };
   // Before the start: told to stop while it starts, it finishes that and stops in order.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop(0));
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      stop(0);
+      stopping.abort();
+    });
+  }
   try {
     const dataKeys = process.env['FAIRWAY_DATA_KEYS'];
-    const server = await startServer({ config, log, onFailure, dataKeys, newAdminToken });
+    const server = await startServer({ config, log, onFailure, dataKeys, newAdminToken, signal: stopping.signal });
     const code = await stopped;
     await server.close();
     log.info({ event: 'server_stopped' });
     return code;
   } catch (error) {
+    // It waited for its store, and shall no longer.
+    if (stopping.signal.aborted) return 0;
     log.fatal({ event: 'server_failed', err: error });
     process.stderr.write(`fairway server: ${error instanceof Error ? error.message : String(error)}\n`);
     return failureCode;

@@ -32,6 +32,7 @@ export function measureStore(store: Store, metrics: Metrics): MeasuredStore {
       return newestHeard;
     },
     ...(store.election === undefined ? {} : { election: store.election }),
+    silentForMs: () => store.silentForMs?.() ?? 0,
     async commit(transaction) {
       const begun = performance.now();
       const outcome = await counted('commit', store.commit(transaction));

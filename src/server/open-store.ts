@@ -1,5 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerConfig } from '../config/index.ts';
+import { backoffMs } from '../lib/backoff.ts';
+import { FairwayError } from '../lib/errors.ts';
 import {
   createMemoryStore,
   type EtcdNotice,
@@ -29,6 +32,26 @@ export async function openStore({ config, log, onFailure }: OpenStoreOptions): P
         ...(await etcdOptions(config)),
         onNotice: (notice) => report(notice, log),
       });
+  }
+}
+
+/**
+ * Does what a server needs to start, again and again while a store that is elsewhere is out of reach: controllers and
+ * etcd may be started together. Ends with the reason of `signal` when that aborts.
+ */
+export async function untilAvailable<T>(
+  task: () => Promise<T>,
+  { config, log, signal }: Pick<OpenStoreOptions, 'config' | 'log'> & { readonly signal: AbortSignal },
+): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await task();
+    } catch (error) {
+      const passes = error instanceof FairwayError && error.code === 'StoreUnavailable' && config.store === 'etcd';
+      if (!passes) throw error;
+      log.warn({ event: 'store_awaited', err: error });
+      await sleep(backoffMs(attempt, { baseMs: 100, maxMs: 2_000, random: Math.random() }), undefined, { signal });
+    }
   }
 }
 

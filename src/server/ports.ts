@@ -6,6 +6,7 @@ import { type ExplainSources, explain, rejectionKey, type StatusSources, statusO
 import { listenerNameOf, parseResourceKey, rankOf } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
 import type { Hub, Resource, StreamStatus } from '../xds/index.ts';
+import type { Cluster } from './cluster.ts';
 import type { Commits, CommitTrack, Span } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
 import { configOf } from './proxy-config.ts';
@@ -15,6 +16,7 @@ export interface PortsOptions {
   readonly changes: Changes;
   readonly commits: Commits;
   readonly deliveries: Deliveries;
+  readonly cluster: Cluster;
   readonly sources: StatusSources;
   readonly hub: Hub;
   readonly budget: Budget;
@@ -24,12 +26,14 @@ export interface PortsOptions {
 }
 
 /** Fills the ports of the API from the View, the streams and the records. */
-export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'tokens' | 'preview' | 'proxies' | 'explain'> {
-  const { mirror, changes, commits, deliveries, sources, hub, now, replica } = options;
+export function createPorts(
+  options: PortsOptions,
+): Pick<Ports, 'controllers' | 'view' | 'tokens' | 'preview' | 'proxies' | 'explain'> {
+  const { mirror, changes, commits, deliveries, cluster, sources, hub, now, replica } = options;
   const explaining: ExplainSources = {
     ...sources,
     resources: (key) => resourcesOf(mirror.world, key),
-    delivery: (resource) => deliveries.of(resource),
+    delivery: (resource) => cluster.deliveries.of(resource),
     listenerName: listenerNameOf,
     rank: rankOf,
   };
@@ -60,6 +64,7 @@ export function createPorts(options: PortsOptions): Pick<Ports, 'view' | 'tokens
   }
 
   return {
+    controllers: () => cluster.controllers.list(),
     view,
     tokens: { get: (id) => mirror.records.tokens.get(id), list: () => mirror.records.tokens.values() },
     preview: {

@@ -9,11 +9,10 @@ import { joinHostPort, splitHostPort } from '../config/index.ts';
 import {
   type Adoption,
   createChanges,
-  createDrainer,
+  createLeader,
   createMirror,
-  createSearcher,
-  createTransitionWriter,
   createWorld,
+  type Leader,
   type Mirror,
   objectOf,
 } from '../control/index.ts';
@@ -22,7 +21,7 @@ import { InvariantError } from '../lib/errors.ts';
 import { leaveNote } from '../lib/local-server.ts';
 import { type SliceMeter, unmeasured } from '../lib/slices.ts';
 import { openTlsFiles, type TlsFiles } from '../lib/tls-files.ts';
-import { fleetDrainTimeoutMs } from '../model/index.ts';
+import { fleetDrainTimeoutMs, parseObjectKey } from '../model/index.ts';
 import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
@@ -30,19 +29,22 @@ import type { Logger } from '../telemetry/log.ts';
 import type { RawPatch } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
 import { type Conviction, createHub } from '../xds/index.ts';
-import { createXdsServer } from '../xds/io/index.ts';
-import { createCatchUp } from './catch-up.ts';
+import { createCluster } from './cluster.ts';
 import { createCommits } from './commits.ts';
 import { createDeliveries } from './deliveries.ts';
 import { prepareAdmin } from './first-admin.ts';
 import { prepareStore } from './first-start.ts';
+import { controllerName, programVersion } from './identity.ts';
+import { createLeading, type Leading } from './leading.ts';
 import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
 import { openMutualTls } from './mutual-tls.ts';
+import { untilAvailable } from './open-store.ts';
 import type { OpenedStore } from './opened-store.ts';
 import { createPorts } from './ports.ts';
 import { createStatusSources } from './sources.ts';
 import { createTracing, noTracing, type Tracing, type TracingOptions } from './tracing.ts';
+import { openXdsDoor } from './xds-door.ts';
 import { createProgressFeed } from './xds-feed.ts';
 
 /** A running server. */
@@ -63,6 +65,8 @@ export interface ServerOptions {
   readonly dataKeys?: string | undefined;
   /** Called when the server cannot go on: its store has failed. */
   readonly onFailure?: (error: Error) => void;
+  /** Aborted to give up a start that waits for its store. */
+  readonly signal?: AbortSignal;
   /** For tests: changes Envoy's messages before they are encoded, to make what a proxy refuses. */
   readonly rawPatch?: RawPatch;
   /** For benches: told what holds the event loop. */
@@ -93,7 +97,10 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
   const now = (): number => Date.now();
   const { slices = unmeasured } = options;
   const budget: Budget = { sliceMs, now: () => performance.now(), pause: () => pause() };
-  const replica = hostname();
+  const replica = controllerName(config);
+  const roles = config.roles.split(',');
+  const signal = options.signal ?? new AbortController().signal;
+  const available = <T>(task: () => Promise<T>) => untilAvailable(task, { config, log, signal });
 
   const measurements = createMeasurements();
   const { metrics } = measurements;
@@ -110,18 +117,20 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     if (failure !== undefined) throw failure;
   };
   try {
-    await prepareStore(store, { newId, now });
+    await available(() => prepareStore(store, { newId, now }));
     const admin =
       config.authentication === 'none'
         ? undefined
-        : await prepareAdmin({
-            store,
-            folder: config.store === 'memory' ? undefined : config.data,
-            anew: options.newAdminToken ?? false,
-            newId,
-            now,
-            log: log.child({ room: 'api' }),
-          });
+        : await available(() =>
+            prepareAdmin({
+              store,
+              folder: config.store === 'memory' ? undefined : config.data,
+              anew: options.newAdminToken ?? false,
+              newId,
+              now,
+              log: log.child({ room: 'api' }),
+            }),
+          );
     if (admin !== undefined) closers.push(() => admin.close());
     const tls = await openTls(config, log);
     if (tls !== undefined) closers.push(async () => tls.close());
@@ -142,7 +151,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     });
     const early: Adoption[] = [];
     onAdopted = (adoption) => void early.push(adoption);
-    await mirror.start();
+    await available(() => mirror.start());
     closers.push(() => mirror.close());
     const mutualTls = await openMutualTls({
       config,
@@ -167,24 +176,64 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     });
     const tracing = await openTracing(config, { now, commitOf: (revision) => commits.get(revision) }, log);
     closers.push(() => tracing.close());
-    const sources = createStatusSources(mirror, deliveries);
-    const roomLog = log.child({ room: 'observe' });
-    const nodes = createNodeObserver({ store, newId, log: roomLog, selfRegistering: config.xdsTls !== 'own' });
-    const refusals = createRefusalObserver({ store, newId, log: roomLog });
-    const transitions = createTransitionWriter({
+    let leader: Leader<Leading> | undefined;
+    const cluster = createCluster({
+      id: replica,
+      run: newId(),
+      version: programVersion(),
+      roles,
       mirror,
       store,
-      conditions: (key, object) => draftsOf(key, object, sources, now()).drafts,
-      proxiesKnown: () => deliveries.complete,
+      hub,
+      deliveries,
+      leading: () => leader?.current,
+      onTold: () => leader?.current?.work.progressed(),
       now,
       newId,
-      budget,
-      slices,
-      log: log.child({ room: 'control' }),
+      log: log.child({ room: 'observe' }),
     });
-    const searcher = createSearcher({ mirror, store, newId, log: log.child({ room: 'control' }) });
-    const drainer = createDrainer({ mirror, store, now, newId, log: log.child({ room: 'control' }) });
-    const returning = [...mirror.records.nodes.values()].filter(({ connected }) => connected);
+    const sources = createStatusSources(mirror, deliveries, cluster);
+    const roomLog = log.child({ room: 'observe' });
+    const isShared = store.election !== undefined;
+    const nodes = createNodeObserver({
+      store,
+      newId,
+      log: roomLog,
+      selfRegistering: config.xdsTls !== 'own',
+      ...(isShared ? { controller: replica } : {}),
+    });
+    const refusals = createRefusalObserver({ store, newId, log: roomLog });
+    let isOpen = false;
+    if (roles.includes('control')) {
+      leader = createLeader({
+        store,
+        candidate: JSON.stringify({ id: replica, run: newId() }),
+        begin: (fenced) =>
+          createLeading({
+            mirror,
+            store: fenced,
+            conditions: (key, object) => draftsOf(key, object, sources, now()).drafts,
+            proxiesKnown: () => deliveries.complete,
+            gone: () => cluster.controllers.gone(),
+            now,
+            newId,
+            budget,
+            slices,
+            log: log.child({ room: 'control' }),
+          }),
+        onChange() {
+          cluster.led();
+          // While it starts, nobody waits for what a leader does.
+          if (isOpen) leader?.current?.work.lookAtAll();
+        },
+        now,
+        log: log.child({ room: 'control' }),
+      });
+    }
+    const isOwn = (controller: string | undefined) => !isShared || controller === undefined || controller === replica;
+    const returning = [...mirror.records.nodes.values()].filter(
+      ({ connected, controller }) => connected && isOwn(controller),
+    );
     deliveries.expect(
       returning.map(({ nodeId }) => nodeId),
       now(),
@@ -200,8 +249,14 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       measurements,
       objectOf: (key) => objectOf(mirror, key),
       log: log.child({ room: 'xds' }),
-      onProgress: () => transitions.progressed(),
-      onProxies: () => transitions.touchAll(),
+      onProgress() {
+        cluster.progressed();
+        leader?.current?.work.progressed();
+      },
+      onProxies() {
+        cluster.proxiesChanged();
+        leader?.current?.work.lookAtAll();
+      },
     });
     const restored = watchRestores(opened.store);
     onAdopted = (adoption) => {
@@ -225,11 +280,16 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
         changes.forget(adoption.revision);
         nodes.restored(mirror.records.nodes, settledAt);
         refusals.restored(mirror.records.rejections.values());
-        transitions.touchAll();
+        leader?.current?.work.lookAtAll();
+      } else if (isShared) {
+        for (const key of adoption.touched) {
+          const { kind, name } = parseObjectKey(key);
+          if (kind === 'Node') nodes.told(name, mirror.records.nodes.get(name));
+        }
+        refusals.told(mirror.records.rejections);
       }
-      transitions.touch(adoption.touched);
-      searcher.nudge();
-      drainer.nudge();
+      cluster.adopted(adoption);
+      leader?.current?.work.adopted(adoption);
     };
     let reviewPeers = (): void => undefined;
     for (const adoption of early) onAdopted(adoption);
@@ -239,50 +299,39 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       hub,
       commits,
       revision: () => mirror.revision,
-      // The only controller decides.
-      leadership: () => ({ isLeader: true, term: 1 }),
+      leadership: () => ({ isLeader: leader?.current !== undefined, term: leader?.current?.term ?? 0 }),
     });
-    const stopWriting = () =>
-      Promise.all([transitions.close(), searcher.close(), drainer.close(), nodes.close(), refusals.close()]);
-    closers.push(stopWriting);
+    const stopWriting = () => Promise.all([leader?.close(), nodes.close(), refusals.close()]);
+    closers.push(() => cluster.close(), stopWriting);
 
-    const xdsListen = listenOn(config.xdsListen);
-    const xdsLog = log.child({ room: 'xds' });
-    const catchUp = createCatchUp({
-      head: () => store.head(),
-      reached: (revision, limits) => mirror.reached(revision, limits),
-      sendElsewhere: (stream) => xds.sendElsewhere(stream, 'this controller lags behind the store: try another one'),
-      log: xdsLog,
-      random: Math.random,
-    });
-    const xds = await createXdsServer({
-      hub,
-      log: xdsLog,
-      listen: xdsListen,
-      clock: now,
-      random: Math.random,
-      onProgress: feed,
-      slices,
-      onSlow: { count: (count) => metrics.slowStreams.set(count), cut: () => metrics.cutStreams.inc() },
-      trust: { opened: (stream) => catchUp.add(stream), closed: (stream) => catchUp.remove(stream) },
-      ...(mutualTls === undefined ? {} : { tls: mutualTls.xds }),
-    });
-    reviewPeers = () => xds.reviewPeers();
-    // Revocation lists are a part of the credentials.
-    mutualTls?.xds.live.onChange(() => reviewPeers());
-    closers.push(async () => catchUp.close());
-    const xdsAddress = joinHostPort(xdsListen.host, xds.port);
-    // First the writers: that all streams end with the server is nothing to be recorded.
-    closers.push(() => xds.close(), stopWriting);
+    let xdsAddress = '';
+    if (roles.includes('xds')) {
+      const door = await openXdsDoor({
+        listen: listenOn(config.xdsListen),
+        hub,
+        store,
+        mirror,
+        mutualTls,
+        metrics,
+        slices,
+        onProgress: feed,
+        now,
+        log: log.child({ room: 'xds' }),
+      });
+      reviewPeers = () => door.reviewPeers();
+      xdsAddress = door.address;
+      // First the writers: that all streams end with the server is nothing to be recorded.
+      closers.push(() => door.close(), stopWriting);
+    }
     const sweeping = setInterval(() => {
-      if (deliveries.sweep(now())) transitions.touchAll();
+      if (deliveries.sweep(now())) leader?.current?.work.lookAtAll();
       // Certificates expire without anybody's doing.
       if (mutualTls !== undefined) reviewPeers();
     }, sweepMs);
     sweeping.unref();
     closers.push(async () => clearInterval(sweeping));
 
-    const ports = createPorts({ mirror, changes, commits, deliveries, sources, hub, budget, now, replica });
+    const ports = createPorts({ mirror, changes, commits, deliveries, cluster, sources, hub, budget, now, replica });
     const api = createApi({
       access: accessOf(config),
       ...(restTls === undefined ? {} : { tls: restTls }),
@@ -296,6 +345,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
         ...ports,
         ...(mutualTls?.membership === undefined ? {} : { membership: mutualTls.membership }),
         backups: backupsOf(opened, mirror),
+        viewAgeMs: () => store.silentForMs?.() ?? 0,
         unready: () => [...unready, ...(isWhole(opened, mirror) ? [] : ['the store is being restored from a backup'])],
         metrics: () => metrics.scrape(),
         metricsContentType: metrics.registry.contentType,
@@ -303,6 +353,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       clock: now,
       newId,
       meter: measurements.requests,
+      serves: roles.includes('api') ? 'all' : 'health',
       log: log.child({ room: 'api' }),
     });
     tracing.follow(api);
@@ -322,7 +373,9 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     });
     closers.push(async () => retiring);
     // After all doors are open: nobody waits for it.
-    transitions.touchAll();
+    isOpen = true;
+    cluster.open({ address, xdsAddress });
+    leader?.current?.work.lookAtAll();
     return { address, xdsAddress, close };
   } catch (error) {
     await close();

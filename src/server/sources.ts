@@ -3,10 +3,15 @@ import { pathOf } from '../graph/index.ts';
 import { type Kind, memberKey, type ObjectKey, objectKey, parseObjectKey } from '../model/index.ts';
 import { type HeldBack, mergeEvidence, type StatusSources } from '../status/index.ts';
 import { parseResourceKey } from '../translate/index.ts';
+import type { Cluster } from './cluster.ts';
 import type { Deliveries } from './deliveries.ts';
 
 /** What the status of objects follows from, read from the View, the records and the streams. */
-export function createStatusSources(mirror: Mirror, deliveries: Deliveries): StatusSources {
+export function createStatusSources(
+  mirror: Mirror,
+  deliveries: Deliveries,
+  cluster: Pick<Cluster, 'deliveries' | 'ofNode'>,
+): StatusSources {
   const { kernel, graph, translation } = mirror.world;
   const { records } = mirror;
   const failure = failuresByObject(mirror.world);
@@ -31,7 +36,7 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
     verdicts: (key) => kernel.get(graph.verdicts, key),
     failure,
     deliveries: (key) =>
-      translation.resourcesOf(kernel, key).map((resource) => deliveries.of(parseResourceKey(resource), key)),
+      translation.resourcesOf(kernel, key).map((resource) => cluster.deliveries.of(parseResourceKey(resource), key)),
     held,
     draining: (key) => {
       const until = new Map(records.drains.get(key)?.members.map((member) => [memberKey(member), member.until]));
@@ -44,7 +49,9 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
       const record = records.nodes.get(name);
       const live = deliveries.ofNode(name);
       if (record === undefined) return undefined;
-      return { record, connected: live !== undefined, types: live?.types ?? [], delivery: live?.delivery };
+      const elsewhere = live === undefined ? cluster.ofNode(name) : undefined;
+      const connected = live !== undefined || elsewhere !== undefined;
+      return { record, connected, types: live?.types ?? [], delivery: live?.delivery ?? elsewhere };
     },
     nodeCertificate(name, uid) {
       const record = records.certificates.get(name);
@@ -53,7 +60,7 @@ export function createStatusSources(mirror: Mirror, deliveries: Deliveries): Sta
       return { serial, issuedAt, notAfter };
     },
     fleetExists: (name) => kernel.get(graph.objects.Fleet, objectKey('Fleet', undefined, name)) !== undefined,
-    fleetProxies: (fleet) => deliveries.ofFleet(fleet),
+    fleetProxies: (fleet) => cluster.deliveries.ofFleet(fleet),
   };
 }
 

@@ -8,6 +8,7 @@ import { FairwayError } from '../lib/errors.ts';
 import { leaveNote } from '../lib/local-server.ts';
 import type { RoleBindingObject } from '../model/index.ts';
 import { everythingTo } from './first-admin.ts';
+import { untilAvailable } from './open-store.ts';
 import { type OpenedStore, openServerStore } from './opened-store.ts';
 import { accessOf, listenOn, openTls, type Server, type ServerOptions, serve } from './server.ts';
 
@@ -17,7 +18,9 @@ import { accessOf, listenOn, openTls, type Server, type ServerOptions, serve } f
  */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const newId = (): string => randomUUID();
-  const opened = await openServerStore({ ...options, now: Date.now, newId });
+  const { config, log, signal = new AbortController().signal } = options;
+  const open = () => openServerStore({ ...options, now: Date.now, newId });
+  const opened = await untilAvailable(open, { config, log, signal });
   if (opened.store.wholeSince !== undefined) return serve(options, opened);
   return awaitRestore(options, opened).catch(async (error: unknown) => {
     await opened.store.close();
@@ -115,6 +118,8 @@ const viewWith = (bindings: readonly RoleBindingObject[]): View => ({
 
 /** What there is to see of a store that is not whole. */
 const nothing: Omit<Ports, 'backups' | 'view' | 'tokens'> = {
+  controllers: () => [],
+  viewAgeMs: () => 0,
   preview: {
     preview: async () => {
       throw new FairwayError('NotReady', 'trying a write: the store is not whole');

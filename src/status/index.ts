@@ -24,11 +24,16 @@ export {
   surplusPieces,
 } from './record-text.ts';
 export {
+  type ControllerRecord,
   type Culprit,
+  type DeliveryRecord,
   type Evidence,
+  type FleetDelivery,
   maxEarlier,
+  maxLaggards,
   maxNamedNodes,
   type NodeRecord,
+  type ProxyRejection,
   type Rejection,
   rejectionKey,
   type SearchRecord,

@@ -98,7 +98,71 @@ export interface NodeRecord {
   readonly connected: boolean;
   /** RFC 3339: since when it is connected, or not. */
   readonly since: string;
+  /** The controller that has seen it. Absent: it was seen by one that knew of no others. */
+  readonly controller?: string;
 }
+
+/** What a controller says of itself every few seconds, so that the others know that it is there. Observed. */
+export interface ControllerRecord {
+  readonly id: string;
+  /** Of this run of its process. */
+  readonly run: string;
+  /** Where it is reached, `host:port`; empty where it has no such door. */
+  readonly address: string;
+  readonly xdsAddress: string;
+  readonly version: string;
+  readonly roles: readonly string[];
+  /** RFC 3339. */
+  readonly startedAt: string;
+  readonly seenAt: string;
+  /** The term that it leads in; null: another leads. */
+  readonly leading: { readonly term: number; readonly since: string } | null;
+  /** Revision that its View has reached, and how far it was behind the newest one that it had heard of. */
+  readonly revision: number;
+  readonly lag: number;
+  /** Proxies connected to it. */
+  readonly proxies: number;
+  readonly memoryBytes: number;
+  /** Processors' worth of time that it uses: 1 is one of them, always busy. */
+  readonly cpu: number;
+}
+
+/**
+ * How far the proxies of one controller are, by fleet: what the others need to say whether an object is in force
+ * everywhere. Written when that has changed, at most a few times a second however many proxies and changes there are.
+ * Observed.
+ */
+export interface DeliveryRecord {
+  /** Revision of its View when it was written: a proxy that is in step has all up to here. */
+  readonly revision: number;
+  readonly fleets: Readonly<Record<string, FleetDelivery>>;
+  /** At most {@link maxLaggards}. */
+  readonly rejected: readonly ProxyRejection[];
+}
+
+export interface FleetDelivery {
+  readonly proxies: number;
+  /** All of them have acknowledged everything up to here. */
+  readonly acked: number;
+  /** Nodes that are not in step, each with what it has acknowledged; at most {@link maxLaggards}. */
+  readonly behind: readonly (readonly [node: string, acked: number])[];
+  /** How many more there are. */
+  readonly more: number;
+}
+
+/** What one proxy alone refuses; what all of a version refuse has a record of its own. */
+export interface ProxyRejection {
+  readonly node: string;
+  readonly type: string;
+  readonly name: string;
+  readonly words: string;
+  readonly scope: 'convicted' | 'local' | 'host';
+  /** RFC 3339. */
+  readonly since?: string;
+}
+
+/** Longest list of proxies by name in a record of deliveries. */
+export const maxLaggards = 100;
 
 /** A condition's status, and since when. */
 export interface Transition {

@@ -169,6 +169,10 @@ class Continued implements ContinuedStore {
     }
   }
 
+  silentForMs(): number {
+    return this.#store.silentForMs?.() ?? 0;
+  }
+
   close(): Promise<void> {
     return this.#store.close();
   }

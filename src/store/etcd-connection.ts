@@ -27,8 +27,11 @@ export interface EtcdConnectionOptions {
  */
 export const callLimitMs = 1_800;
 
-/** A member that has not answered within this is not waited for alone: the next one is asked too. */
-const patienceMs = 600;
+/**
+ * A member that has not answered within this is not waited for alone: the next one is asked too, and so on. What reaches
+ * a follower while the leader is gone is lost until that notices, so that it takes one more after the election.
+ */
+const patienceMs = 400;
 
 /** A pause before a member is asked that comes after one which has failed at once. */
 const retryPauseMs = 50;

@@ -11,6 +11,8 @@ export interface WatchOptions {
   readonly range: KeyRange;
   /** All events of one revision, in one call, in the order of revisions. */
   readonly onRevision: (revision: Revision, events: readonly IEvent[]) => void;
+  /** etcd has answered, with or without something new; every second or so while it is there. */
+  readonly onHeard?: () => void;
 }
 
 type WatchStream = IDuplexStream<IWatchRequest, IWatchResponse>;
@@ -44,6 +46,7 @@ export async function followRange(start: Revision, options: WatchOptions, signal
         if (events.length > 0) options.onRevision(revision, events);
         progressed(revision);
       },
+      options.onHeard,
     );
     if (signal.aborted) return;
     if (end.kind === 'compacted') throw compactedAt(next, end.floor);
@@ -77,6 +80,7 @@ async function watchOnce(
   open: OpenStream,
   { start, range, signal }: OneWatch,
   onRevision: (revision: Revision, events: readonly IEvent[]) => void,
+  onHeard: (() => void) | undefined,
 ): Promise<WatchEnd> {
   let stream: WatchStream;
   try {
@@ -104,7 +108,8 @@ async function watchOnce(
   stream.on('end', () => fail(new Error('etcd ended the stream')));
   stream.on('data', (response) => {
     heardAt = performance.now();
-    if (response.canceled) {
+    if (!response.canceled) onHeard?.();
+    else {
       const floor = revisionOf(response.compact_revision);
       if (floor > 0) resolve({ kind: 'compacted', floor });
       else fail(new Error(`etcd ended the watch: ${response.cancel_reason}`));

@@ -134,6 +134,8 @@ class EtcdStore implements Store {
   #history: EtcdHistory;
   /** The newest commit that was acknowledged here; the watch may tell of it a little later. */
   #acknowledged: Revision = 0;
+  /** When the watch has last had a sign of life. */
+  #heardAt = performance.now();
   #told: (() => void)[] = [];
   #compacting: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
@@ -190,6 +192,10 @@ class EtcdStore implements Store {
       const { kvs } = await this.#range('reading the revision', { key: this.#keyspace.head });
       return revisionOf(kvs[0]?.mod_revision ?? '0');
     });
+  }
+
+  silentForMs(): number {
+    return performance.now() - this.#heardAt;
   }
 
   async *watch(after: Revision, signal: AbortSignal): AsyncIterable<WatchEvent> {
@@ -393,7 +399,10 @@ class EtcdStore implements Store {
       try {
         const connection = this.#connection;
         const onRevision = (revision: Revision, events: readonly IEvent[]) => this.#tell(revision, events);
-        await followRange(at + 1, { connection, range, onRevision }, signal);
+        const onHeard = () => {
+          this.#heardAt = performance.now();
+        };
+        await followRange(at + 1, { connection, range, onRevision, onHeard }, signal);
       } catch (error) {
         this.#notice({ event: 'history_lost', error });
         const start = await this.#lookAgain();

@@ -94,6 +94,10 @@ class SealedStore implements Store {
     }
   }
 
+  silentForMs(): number {
+    return this.#store.silentForMs?.() ?? 0;
+  }
+
   close(): Promise<void> {
     return this.#store.close();
   }

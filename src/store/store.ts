@@ -123,6 +123,11 @@ export interface Store {
    * by itself.
    */
   compact?(depth: 'log' | 'disk'): Promise<void>;
+  /**
+   * Milliseconds since the store was last heard of, some seconds at most while it is there: so old can be what its
+   * watches have told. Absent: it is where this process is.
+   */
+  silentForMs?(): number;
   /** Waits for commits under way, then frees everything. Later calls throw `StoreUnavailable`. */
   close(): Promise<void>;
 }

@@ -7,6 +7,7 @@ export const eventNames = {
   server_ready: 'all doors are open',
   server_stopped: 'it was told to stop, and has',
   server_failed: 'it could not start, or not stop in order',
+  store_awaited: 'the store is out of reach while the server starts; it is tried again',
   store_failed: 'the store cannot go on, and so the server cannot',
   history_not_compacted: 'etcd did not compact its history; it is tried again with a later commit',
   history_lost: 'others have compacted the history of etcd beyond what was told; it is read anew',
@@ -42,12 +43,19 @@ export const eventNames = {
   pinned_generation_missing: 'the last good spec of a refused object is no longer in the store',
   search_step: 'a search for the object at fault in a refused resource went on',
   object_convicted: 'an object was found to be at fault and is held back',
+  leadership_won: 'this controller leads from now on',
+  leadership_lost: 'another controller may lead now: this one has stopped to decide',
+  election_failed: 'this controller runs for leader no more: a bug',
+  controller_cleared: 'what a controller left that is no more was cleared away',
+  controllers_not_cleared: 'what controllers left could not be cleared away; it is tried again',
   transitions_not_stored: 'times of conditions could not be stored; it is tried again',
   searches_not_stored: 'what a search decided could not be stored; it is tried again',
   drains_not_stored: 'what drains could not be stored; it is tried again',
 
   // observe
   node_registered: 'a proxy connected for the first time and has a Node now',
+  presence_not_stored: 'that this controller is there could not be stored; it is tried again',
+  deliveries_not_stored: 'how far the proxies are could not be stored; it is tried again',
   nodes_not_stored: 'what was seen of proxies could not be stored; it is tried again',
   refusals_not_stored: 'what proxies refused could not be stored; it is tried again',
 

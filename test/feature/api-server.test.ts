@@ -59,6 +59,7 @@ describe('/openapi.json', () => {
         '/v1/tokens',
         '/v1/tokens/{id}',
         '/v1/whoami',
+        '/v1/controllers',
         '/v1/proxies',
         '/v1/commits/{revision}',
         '/v1/proxies/{node}',
@@ -131,6 +132,21 @@ describe('health', () => {
     const answer = await api.call('GET', '/metrics');
     expect(answer.headers['content-type']).toContain('text/plain');
     expect(answer.text).toContain('fairway_up 1');
+  });
+});
+
+describe('the age of the View', () => {
+  it('is told once the store was silent for longer than it ever is', async () => {
+    for (const [ms, header] of [
+      [0, undefined],
+      [1_500, undefined],
+      [7_400, '7'],
+    ] as const) {
+      api.viewAge.ms = ms;
+      for (const path of ['/v1/backend-pools', '/v1/proxies', '/v1/fleets/none']) {
+        expect((await api.call('GET', path)).headers['fairway-view-age'], `${path} at ${ms}`).toBe(header);
+      }
+    }
   });
 });
 

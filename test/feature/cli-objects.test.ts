@@ -353,6 +353,8 @@ describe('status and proxies', () => {
     const { code, out } = await run('status');
     expect(code).toBe(0);
     expect(out).toMatch(/^Server: +http\S+ ready$/m);
+    expect(out).toMatch(/^Leader: +\S+, term 1, for \d+s$/m);
+    expect(out).toMatch(/^\S+ +Ready +api,xds,control +\d+ +0 +0 +\d+ MiB +\d+ % +\d/m);
     expect(out).toMatch(/^Proxies: +none connected$/m);
     expect(out).toMatch(/^ {2}virtual-service default\/shop: ReferenceMissing /m);
     expect((await run('proxies')).err).toContain('No proxy is connected');

@@ -21,6 +21,8 @@ export interface TestApi {
   readonly preview: { result: PreviewResult; readonly writes: (readonly PreviewWrite[])[] };
   readonly proxies: ProxyInfo[];
   readonly unready: string[];
+  /** How old the View says that it may be. */
+  readonly viewAge: { ms: number };
   call(method: Method, url: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** Creates or replaces an object; fails unless it is accepted. */
   put(object: Manifest): Promise<Answer>;
@@ -81,12 +83,15 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
   const preview = { result: noChanges, writes: [] as (readonly PreviewWrite[])[] };
   const proxies: ProxyInfo[] = [];
   const unready: string[] = [];
+  const viewAge = { ms: 0 };
   const output: string[] = [];
   let ids = 0;
   const app = createApi({
     access: options.access ?? { authentication: 'none' },
     store,
     ports: {
+      controllers: () => [],
+      viewAgeMs: () => viewAge.ms,
       view,
       tokens: view.tokens,
       preview: {
@@ -153,6 +158,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     preview,
     proxies,
     unready,
+    viewAge,
     call,
     async put(object) {
       const answer = await call('PUT', urlOf(object), object);

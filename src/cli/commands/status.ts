@@ -5,9 +5,10 @@ import { firstFault } from '../columns.ts';
 import { exitCodes } from '../failure.ts';
 import { singular } from '../kind-words.ts';
 import { listObjects } from '../objects.ts';
-import { count, oneLine } from '../output/text.ts';
+import { type Column, renderTable } from '../output/table.ts';
+import { count, formatAge, oneLine } from '../output/text.ts';
 import type { Session } from '../session.ts';
-import type { WireObject, WireProxy } from '../wire.ts';
+import type { WireController, WireObject, WireProxy } from '../wire.ts';
 
 export function define(command: Command, session: Session): void {
   command.action(() => status(session));
@@ -47,6 +48,9 @@ async function status(session: Session): Promise<void> {
   );
   const revision = lists.reduce((newest, list) => Math.max(newest, Number(list.revision)), 0);
   line('Revision', String(revision));
+  const answered = await ifAllowed(client.request('GET', '/v1/controllers'), undefined);
+  const controllers = (answered as { readonly items: readonly WireController[] } | undefined)?.items;
+  line('Leader', controllers === undefined ? 'not yours to see' : leaderWords(controllers, session));
   const proxies = await ifAllowed(client.request('GET', '/v1/proxies'), undefined);
   line('Proxies', proxies === undefined ? 'not yours to see' : proxyWords((proxies as WireProxies).items));
   const objects = lists.flatMap(({ items }) => items);
@@ -57,6 +61,8 @@ async function status(session: Session): Promise<void> {
   );
   for (const object of faulty.slice(0, maxNamed)) io.out.write(`  ${faultWords(object, session)}\n`);
   if (faulty.length > maxNamed) io.out.write(`  … and ${count(faulty.length - maxNamed, 'more', 'more')}\n`);
+  if (controllers === undefined) return;
+  io.out.write(`\n${renderTable(controllerColumns(io.now()), controllers, { width: io.out.columns, paint })}`);
 }
 
 /** Waiting is no fault: what is not known yet, or has no proxy that could know. */
@@ -77,3 +83,27 @@ function faultWords(object: WireObject, { paint }: Session): string {
   const where = metadata.scope === undefined ? '' : `${metadata.scope}/`;
   return `${singular(kind)} ${where}${metadata.name}: ${paint('bad', fault?.reason ?? '')} ${oneLine(fault?.message ?? '')}`;
 }
+
+/** Of a cluster: who leads, since when. */
+function leaderWords(controllers: readonly WireController[], { io, paint }: Session): string {
+  const leader = controllers.find((controller) => controller.leader === true);
+  if (leader === undefined) return paint('warning', 'none: nothing new is decided until there is one');
+  const since = leader.leaderSince === undefined ? '' : `, for ${formatAge(io.now() - Date.parse(leader.leaderSince))}`;
+  return `${oneLine(leader.id)}, term ${leader.term ?? '-'}${since}`;
+}
+
+const controllerColumns = (now: number): readonly Column<WireController>[] => [
+  { title: 'CONTROLLER', cell: ({ id }) => oneLine(id) },
+  {
+    title: 'STATE',
+    cell: ({ state = '-' }) => ({ text: oneLine(state), tone: state === 'Ready' ? 'good' : 'bad' }),
+  },
+  { title: 'ROLES', cell: ({ roles = [] }) => oneLine(roles.join(',')) },
+  { title: 'REVISION', cell: ({ revision = '-' }) => oneLine(revision) },
+  { title: 'LAG', cell: ({ lag = 0 }) => String(lag) },
+  { title: 'PROXIES', cell: ({ proxies = 0 }) => String(proxies) },
+  { title: 'MEMORY', cell: ({ memoryBytes = 0 }) => `${Math.round(memoryBytes / 2 ** 20)} MiB` },
+  { title: 'CPU', cell: ({ cpu = 0 }) => `${Math.round(cpu * 100)} %` },
+  { title: 'VERSION', cell: ({ version = '-' }) => oneLine(version) },
+  { title: 'AGE', cell: ({ startedAt }) => (startedAt === undefined ? '-' : formatAge(now - Date.parse(startedAt))) },
+];

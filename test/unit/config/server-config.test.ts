@@ -51,10 +51,12 @@ test('every field can be given in each of the three ways', () => {
     openMetrics: 'true',
     requestsPerSecond: 5,
     watchesPerIdentity: 7,
+    name: 'controller-1',
+    roles: 'api,xds',
     listen: '127.0.0.1:1',
     xdsListen: '[::1]:2',
     data: 'elsewhere',
-    store: 'memory',
+    store: 'etcd',
     dataKeyFile: 'keys',
     xdsTls: 'own',
     xdsCert: 'server.pem',
@@ -76,14 +78,33 @@ test('every field can be given in each of the three ways', () => {
   expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());
   for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string | number][]) {
     const want = value === 'true' || value === 'false' ? value === 'true' : value;
-    // Those about etcd go with each other.
-    const others = field.startsWith('etcd') ? { ...values } : withTls;
+    // Those about a cluster go with each other.
+    const others = field.startsWith('etcd') || field === 'roles' ? { ...values } : withTls;
     expect(configOf({ file: { ...others, [field]: value } })[field]).toBe(want);
     expect(configOf({ file: others, env: { [serverFields[field].env]: String(value) } })[field]).toBe(want);
     expect(configOf({ file: others, flags: { [field]: String(value) } })[field]).toBe(want);
   }
   expect(configOf({ flags: { insecure: true } }).insecure).toBe(true);
   expect(configOf({ file: { insecure: false } }).insecure).toBe(false);
+});
+
+describe('roles', () => {
+  test.each([
+    ['control,api', 'api,control'],
+    ['xds', 'xds'],
+    [['xds', 'api'], 'api,xds'],
+  ])('%s', (given, want) => {
+    expect(configOf({ file: { store: 'etcd', roles: given } }).roles).toBe(want);
+  });
+
+  test.each([
+    ['what is no role', { store: 'etcd', roles: 'api,xdss' }, '/roles', /did you mean xds/],
+    ['none', { store: 'etcd', roles: '' }, '/roles', /must be one or more/],
+    ['parts of an embedded server', { roles: 'api' }, '--roles', /an embedded store has one process/],
+  ])('are refused with %s', (_, file, pointer, message) => {
+    const parsed = parse({ file });
+    expect(parsed.ok ? [] : parsed.error).toEqual([{ pointer, message: expect.stringMatching(message) }]);
+  });
 });
 
 describe('the store of a file', () => {
@@ -143,7 +164,7 @@ describe('faults', () => {
   test.each<[string, Input, pointer: string, words: string]>([
     ['a file that is a list', { file: [] }, '', 'mapping'],
     ['a file that is text', { file: 'listen' }, '', 'mapping'],
-    ['an unknown field', { file: { xyz: 1 } }, '/xyz', 'there are listen'],
+    ['an unknown field', { file: { xyz: 1 } }, '/xyz', 'there are name'],
     ['a near miss', { file: { xdslisten: 'x' } }, '/xdslisten', 'did you mean xdsListen?'],
     ['a field named like what every object has', { file: { constructor: 'x' } }, '/constructor', 'unknown field'],
     ['another of those', { file: JSON.parse('{"__proto__": "x"}') }, '/__proto__', 'unknown field'],

@@ -8,6 +8,7 @@ function change(revision: number): ObjectChange {
 function adoption(revision: number, revisions: readonly number[], first = false): Adoption {
   return {
     revision,
+    needed: revision,
     receivedAt: 0,
     changes: revisions.map(change),
     commit: { revision, puts: [], removals: [], audiences: [] },

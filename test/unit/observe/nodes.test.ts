@@ -248,3 +248,79 @@ describe('after a restart', () => {
     expect(await recordOf('lb-1')).toMatchObject({ connected: false, since: time(50) });
   });
 });
+
+describe('with other controllers', () => {
+  let here: NodeObserver;
+
+  const observerOf = (controller: string) => {
+    let id = 0;
+    const newId = () => {
+      id += 1;
+      return `${controller}-${id}`;
+    };
+    return createNodeObserver({ store, controller, newId, log: createLogger({ level: 'silent' }) });
+  };
+  /** The other one writes, as its own observer would. */
+  const elsewhere = async (record: Partial<NodeRecord>): Promise<NodeRecord> => {
+    const value: NodeRecord = { ...proxy, connected: true, since: time(5), controller: 'b', ...record };
+    ids += 1;
+    const puts = [{ key: storeKey('node', 'lb-1'), value: JSON.stringify(value) }];
+    await store.commit({ id: `elsewhere-${ids}`, checks: [], puts, deletes: [] });
+    return value;
+  };
+
+  beforeEach(async () => {
+    here = observerOf('a');
+    here.connected(proxy, at(0));
+    await pause();
+    expect(await recordOf('lb-1')).toMatchObject({ controller: 'a', connected: true });
+  });
+
+  afterEach(() => here.close());
+
+  test('a proxy that has moved is not gone because its old stream is', async () => {
+    const moved = await elsewhere({});
+    here.disconnected('lb-1', at(6));
+    await pause();
+    expect(await recordOf('lb-1')).toEqual(moved);
+  });
+
+  test('one that leaves in fact is gone', async () => {
+    here.disconnected('lb-1', at(6));
+    await pause();
+    expect(await recordOf('lb-1')).toMatchObject({ controller: 'a', connected: false, since: time(6) });
+  });
+
+  test('one that has moved away and back is said to be here, also when nothing else has changed', async () => {
+    here.told('lb-1', await elsewhere({}));
+    here.disconnected('lb-1', at(6));
+    await pause();
+    here.connected(proxy, at(7));
+    await pause();
+    expect(await recordOf('lb-1')).toMatchObject({ controller: 'a', connected: true });
+  });
+
+  test('one that another has lost is still here', async () => {
+    here.told('lb-1', await elsewhere({ connected: false }));
+    await pause();
+    expect(await recordOf('lb-1')).toMatchObject({ controller: 'a', connected: true });
+  });
+
+  test('one that both have stays with the other: they do not fight for it', async () => {
+    const { commits } = store;
+    const moved = await elsewhere({});
+    here.told('lb-1', moved);
+    await pause();
+    expect(await recordOf('lb-1')).toEqual(moved);
+    expect(store.commits).toBe(commits + 1);
+  });
+
+  test('what another run recorded is taken for gone only where it was this controller', async () => {
+    await elsewhere({});
+    const next = observerOf('a');
+    next.reset(await records(), at(8));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await recordOf('lb-1')).toMatchObject({ controller: 'b', connected: true });
+    await next.close();
+  });
+});

@@ -1,0 +1,188 @@
+import type { Adoption, Mirror } from '../control/index.ts';
+import { createDeliveryObserver, createPresence, nodeName } from '../observe/index.ts';
+import type { ControllerRecord } from '../status/index.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Hub } from '../xds/index.ts';
+import { type Controllers, createControllers } from './controllers.ts';
+import type { Deliveries } from './deliveries.ts';
+import { summaryOf } from './delivery-summary.ts';
+import type { MeasuredStore } from './measured-store.ts';
+import { createJoin, createRemoteDeliveries } from './remote-deliveries.ts';
+
+/** What this controller knows of the others, and tells them. One per controller, also of one that is alone. */
+export interface Cluster {
+  readonly controllers: Controllers;
+  /** How far all proxies are, wherever they are connected. */
+  readonly deliveries: Pick<Deliveries, 'of' | 'ofFleet'>;
+  /** Of a proxy with another controller. */
+  readonly ofNode: (name: string) => ReturnType<Deliveries['ofFleet']>[number] | undefined;
+  adopted(adoption: Adoption): void;
+  /** Our proxies acknowledged or refused something. */
+  progressed(): void;
+  /** Proxies of ours came or went. */
+  proxiesChanged(): void;
+  /** All doors are open: the others may know. */
+  open(doors: { readonly address: string; readonly xdsAddress: string }): void;
+  /** This controller has begun to lead, or has stopped. */
+  led(): void;
+  /** Takes what was told of it back. */
+  close(): Promise<void>;
+}
+
+export interface ClusterOptions {
+  readonly id: string;
+  /** Of this run of the process. */
+  readonly run: string;
+  readonly version: string;
+  readonly roles: readonly string[];
+  readonly mirror: Mirror;
+  readonly store: MeasuredStore;
+  readonly hub: Hub;
+  /** Those of our own proxies. */
+  readonly deliveries: Deliveries;
+  readonly leading: () => { readonly term: number; readonly since: number } | undefined;
+  /** Others have told how far their proxies are. */
+  readonly onTold: () => void;
+  readonly now: () => number;
+  readonly newId: () => string;
+  readonly log: Logger;
+}
+
+/** Steps of the View of which it is known what they changed. */
+const maxSteps = 1_000;
+
+export function createCluster(options: ClusterOptions): Cluster {
+  const { id, mirror, store, hub, deliveries, now, newId, log } = options;
+  const { records } = mirror;
+  const shared = store.election !== undefined;
+  const startedAt = new Date(now()).toISOString();
+  const processor = createProcessorMeter();
+  let doors = { address: '', xdsAddress: '' };
+  /** Oldest first: a step of the View, and the newest revision up to it that changed what is served. */
+  let steps: { readonly revision: number; readonly needed: number }[] = [];
+  let needed = 0;
+  let toldBy: ReadonlyMap<string, unknown> = new Map();
+
+  const self = (): ControllerRecord => {
+    const leading = options.leading();
+    return {
+      id,
+      run: options.run,
+      ...doors,
+      version: options.version,
+      roles: options.roles,
+      startedAt,
+      seenAt: new Date(now()).toISOString(),
+      leading: leading === undefined ? null : { term: leading.term, since: new Date(leading.since).toISOString() },
+      revision: mirror.revision,
+      lag: Math.max(0, store.newestHeard - mirror.revision),
+      proxies: deliveries.streams().length,
+      memoryBytes: process.memoryUsage.rss(),
+      cpu: processor.read(),
+    };
+  };
+  const controllers = createControllers({ records, self, shared, now: () => performance.now() });
+  const remote = createRemoteDeliveries({
+    records,
+    controllers,
+    audiencesOf: (node) => hub.table.audiencesOf(node),
+    isHere: (name) => deliveries.ofNode(name) !== undefined,
+    neededAt,
+    revision: () => hub.table.revision,
+  });
+  const join = createJoin();
+
+  /** Of steps that are long ago the oldest known one stands for all: that asks for no less than is needed. */
+  function neededAt(revision: number): number {
+    let found = steps[0]?.needed ?? needed;
+    let low = 0;
+    let high = steps.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const step = steps[middle] as (typeof steps)[number];
+      if (step.revision <= revision) {
+        found = step.needed;
+        low = middle + 1;
+      } else high = middle;
+    }
+    return Math.min(found, revision);
+  }
+
+  const observer = shared
+    ? createDeliveryObserver({
+        store,
+        id,
+        newId,
+        log,
+        read: () => ({
+          record: summaryOf({
+            streams: deliveries.streams(),
+            isInStep: (stream) => deliveries.isInStep(stream),
+            nodeName,
+            revision: hub.marked ? mirror.revision : hub.markedRevision,
+          }),
+          needed,
+        }),
+      })
+    : undefined;
+  let presence: ReturnType<typeof createPresence> | undefined;
+
+  /** Whether another controller has told something new. */
+  function wasTold(): boolean {
+    const before = toldBy;
+    toldBy = new Map([...records.deliveries].filter(([from]) => from !== id));
+    return toldBy.size !== before.size || [...toldBy].some(([from, record]) => before.get(from) !== record);
+  }
+
+  return {
+    controllers,
+    deliveries: {
+      of(resource, unit) {
+        const here = deliveries.of(resource, unit);
+        const entry = controllers.others.length === 0 ? undefined : hub.table.get(resource.type, resource.name);
+        return entry === undefined ? here : join(here, remote.of(entry));
+      },
+      ofFleet: (fleet) => join(deliveries.ofFleet(fleet), remote.ofFleet(fleet)),
+    },
+    ofNode: (name) => remote.ofNode(name),
+    adopted(adoption) {
+      needed = adoption.needed;
+      steps.push({ revision: adoption.revision, needed });
+      if (steps.length > 2 * maxSteps) steps = steps.slice(-maxSteps);
+      if (!shared) return;
+      const { edition } = controllers;
+      controllers.adopted();
+      remote.adopted();
+      observer?.changed();
+      if (wasTold() || controllers.edition !== edition) options.onTold();
+    },
+    progressed: () => observer?.changed(),
+    proxiesChanged: () => remote.adopted(),
+    open(opened) {
+      doors = opened;
+      if (shared) presence = createPresence({ store, id, read: self, newId, log });
+    },
+    led: () => presence?.tell(),
+    async close() {
+      await observer?.close();
+      await presence?.close();
+    },
+  };
+}
+
+/** Share of one processor that this process uses, over the time between two readings. */
+function createProcessorMeter(): { read(): number } {
+  let [usage, at] = [process.cpuUsage(), performance.now()];
+  let last = 0;
+  return {
+    read() {
+      const elapsedMs = performance.now() - at;
+      // Too short to say anything: somebody else has read it just now.
+      if (elapsedMs < 500) return last;
+      const { user, system } = process.cpuUsage(usage);
+      [usage, at] = [process.cpuUsage(), performance.now()];
+      last = Math.round((user + system) / 10 / elapsedMs) / 100;
+      return last;
+    },
+  };
+}
