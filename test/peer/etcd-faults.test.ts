@@ -269,6 +269,13 @@ describe('of three members', () => {
       for (const member of gone) member.resume();
     });
     for (const member of gone) member.pause();
+    // One that stands still finishes what it is about first.
+    await until('the quorum to be gone', () =>
+      store.head().then(
+        () => false,
+        () => true,
+      ),
+    );
     const begun = performance.now();
     const calls = [store.commit(put('a', '2')), store.get('a'), store.list(''), store.head()];
     for (const outcome of await Promise.allSettled(calls)) {
@@ -322,6 +329,26 @@ describe('an election', () => {
     onTestFinished(() => second?.resign());
     expect(await write(first, '3')).toMatchObject({ committed: false, failed: [{ key: leaderKey }] });
     expect(await write(second, '4')).toMatchObject({ committed: true });
+  });
+
+  test('fences what was on its way when the term ended, however late it arrives', async () => {
+    const { proxy, prefix, store, notices } = await behindProxy();
+    const first = await store.election?.campaign('first', never);
+    expect(await store.commit({ ...put('plan/a', '1'), checks: first?.fence ?? [] })).toMatchObject({
+      committed: true,
+    });
+    proxy.holdRequests(true);
+    const late = store.commit({ ...put('plan/a', 'late'), checks: first?.fence ?? [] });
+    await expect(late).rejects.toMatchObject(slow);
+    const { store: other } = await open(cluster().urls, prefix);
+    const second = await other.election?.campaign('second', never);
+    onTestFinished(() => second?.resign());
+    expect(await other.commit({ ...put('plan/a', '2'), checks: second?.fence ?? [] })).toMatchObject({
+      committed: true,
+    });
+    proxy.holdRequests(false);
+    await until('etcd to have heard all of it', () => notices.some(({ event }) => event === 'outcome_settled'));
+    expect(await standing(cluster().client, prefix, 'plan/a')).toMatchObject({ value: '2', writes: 2 });
   });
 
   test('is lost by who is cut off, before another wins it', async () => {

@@ -16,6 +16,11 @@ export interface ServerProcess extends ProcessUsage {
   readonly startMs: number;
   /** All that it wrote, to both outputs. */
   output(): string;
+  /** Stands still, its connections open, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Ends it at once. */
+  kill(): Promise<void>;
   /** Sends SIGTERM and waits for the end, which it makes after `limitMs`. */
   stop(limitMs?: number): Promise<Ended>;
 }
@@ -27,7 +32,7 @@ export interface Ended {
 }
 
 export interface ServerProcessOptions {
-  /** Folder of the embedded store. */
+  /** Folder of the embedded store; not used where the flags say another one. */
   readonly data: string;
   /** Folder that Node keeps compiled code in; absent: the machine's. */
   readonly compileCache?: string;
@@ -39,6 +44,8 @@ export interface ServerProcessOptions {
   readonly authentication?: 'required' | 'none';
   /** Folder in which the server leaves a note for the command line; absent: beside the data. */
   readonly state?: string;
+  /** Gets each line that it writes, also while it starts. */
+  readonly onLine?: (line: string) => void;
   /** Further arguments of Node. */
   readonly node?: readonly string[];
 }
@@ -72,6 +79,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   for (const stream of [child.stdout, child.stderr]) {
     createInterface(stream).on('line', (line) => {
       output += `${line}\n`;
+      options.onLine?.(line);
       const addresses = addressesIn(line);
       if (addresses !== undefined) listening.resolve(addresses);
     });
@@ -102,6 +110,12 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
       xdsPort: Number(xdsAddress.split(':').at(-1)),
       startMs: performance.now() - spawned,
       output: () => output,
+      pause: () => void child.kill('SIGSTOP'),
+      resume: () => void child.kill('SIGCONT'),
+      async kill() {
+        child.kill('SIGKILL');
+        await ended;
+      },
       stop,
       ...usageOf(pid),
     };

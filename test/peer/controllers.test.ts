@@ -1,0 +1,150 @@
+/** Several controllers on a real etcd: who leads, what each knows of the others, and what each serves. */
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { typeUrls } from '../../src/xds/index.ts';
+import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
+import type { Missing } from '../support/etcd.ts';
+import { startToyProxy, type ToyProxy } from '../support/toy-proxy.ts';
+import { until } from '../support/until.ts';
+
+let started: TestCluster | Missing;
+const controllers: Controller[] = [];
+const [a, b, c] = [0, 1, 2].map((i) => () => controllers[i] as Controller) as [
+  () => Controller,
+  () => Controller,
+  () => Controller,
+];
+
+beforeAll(async () => {
+  started = await startTestCluster();
+  if ('missing' in started) return;
+  for (const name of ['a', 'b', 'c']) controllers.push(await started.start(name));
+  for (const [path, spec] of Object.entries(objects)) await put(a(), path, spec);
+});
+
+afterAll(async () => {
+  if ('close' in started) await started.close();
+});
+
+beforeEach((context) => {
+  if ('missing' in started) context.skip(started.missing);
+});
+
+const objects = {
+  'fleets/edge': {},
+  'scopes/default/backend-pools/web': { members: [{ address: '127.0.0.1', port: 9001 }] },
+  'scopes/default/virtual-services/shop': {
+    fleet: 'edge',
+    listeners: [{ name: 'web', port: 8080, protocol: 'HTTP', defaultAction: { forward: [{ pool: 'web' }] } }],
+  },
+};
+const kinds: Readonly<Record<string, string>> = {
+  fleets: 'Fleet',
+  'backend-pools': 'BackendPool',
+  'virtual-services': 'VirtualService',
+};
+
+async function put(controller: Controller, path: string, spec: unknown) {
+  const [name, plural, scope] = path.split('/').reverse() as [string, string, string?];
+  const metadata = { name, ...(scope === undefined ? {} : { scope }) };
+  const object = { apiVersion: 'fairway/v1', kind: kinds[plural], metadata, spec };
+  const answer = await controller.call('PUT', `/v1/${path}`, object);
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+  return answer.body as { metadata: { revision: string; generation: number } };
+}
+
+const pool = (port: number) => ({ members: [{ address: '127.0.0.1', port }] });
+const poolPath = 'scopes/default/backend-pools/web';
+
+async function condition(controller: Controller, path: string, type: string) {
+  const { body } = await controller.call('GET', `/v1/${path}`);
+  const found = body.status.conditions.find((one: { type: string }) => one.type === type);
+  return found as { status: string; reason: string; message: string; lastTransitionTime: string };
+}
+
+async function proxy(at: Controller, node: string): Promise<ToyProxy> {
+  const toy = await startToyProxy({ xdsPort: at.xdsPort, node, fleet: 'edge' });
+  onTestFinished(() => toy.close());
+  return toy;
+}
+
+describe('the controllers', () => {
+  test('know each other, and agree on who leads', async () => {
+    const told = await until('all to know all', async () => {
+      const lists = await Promise.all(controllers.map((controller) => controller.controllers()));
+      const complete = lists.every((list) => list.length === 3 && list.some(({ leader }) => leader));
+      return complete && lists;
+    });
+    for (const list of told) {
+      expect(list.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+      expect(list.filter(({ leader }) => leader)).toHaveLength(1);
+      expect(list.find(({ leader }) => leader)?.id).toBe(told[0]?.find(({ leader }) => leader)?.id);
+    }
+    for (const [i, controller] of controllers.entries()) {
+      expect(told[0]?.[i]).toMatchObject({
+        state: 'Ready',
+        address: controller.address,
+        xdsAddress: `127.0.0.1:${controller.xdsPort}`,
+        roles: ['api', 'xds', 'control'],
+        version: expect.stringMatching(/^\d/),
+        lag: expect.any(Number),
+      });
+      expect(told[0]?.[i]?.memoryBytes).toBeGreaterThan(50_000_000);
+      expect(Number(told[0]?.[i]?.revision)).toBeGreaterThan(0);
+    }
+  });
+
+  test('each take writes, and serve what any of them was told', async () => {
+    for (const [i, controller] of controllers.entries()) {
+      const written = await put(controller, poolPath, pool(9100 + i));
+      for (const other of controllers) {
+        await until('it to be read', async () => {
+          const { body } = await other.call('GET', `/v1/${poolPath}`);
+          return body.metadata.revision === written.metadata.revision;
+        });
+      }
+    }
+  });
+});
+
+describe('a proxy', () => {
+  test('counts in what every controller says of an object', async () => {
+    const [here, there] = [await proxy(b(), 'lb-b'), await proxy(c(), 'lb-c')];
+    const counts = async (controller: Controller) =>
+      (await controller.call('GET', '/v1/scopes/default/virtual-services/shop')).body.status.realization;
+    for (const controller of controllers) {
+      await until(
+        `${controller.name} to say that both have it`,
+        async () => (await counts(controller)).realized === 2,
+        {
+          describe: () => counts(controller),
+        },
+      );
+      expect(await condition(controller, 'scopes/default/virtual-services/shop', 'Programmed')).toMatchObject({
+        status: 'True',
+      });
+      for (const node of ['lb-b', 'lb-c']) {
+        expect(await condition(controller, `nodes/${node}`, 'Connected')).toMatchObject({ status: 'True' });
+      }
+    }
+    const version = here.version(typeUrls.endpoint, 'default/web');
+    expect(version).toBeDefined();
+    expect(there.version(typeUrls.endpoint, 'default/web')).toBe(version);
+
+    await put(a(), poolPath, pool(9200));
+    for (const controller of controllers) {
+      await until(`${controller.name} to say that it is programmed`, async () => {
+        return (await condition(controller, poolPath, 'Programmed')).status === 'True';
+      });
+    }
+
+    // One moves: nobody takes it for gone, or for two.
+    here.close();
+    await proxy(a(), 'lb-b');
+    for (const controller of controllers) {
+      await until(`${controller.name} to know where it is`, async () => {
+        const { realized, desired } = await counts(controller);
+        return realized === 2 && desired === 2;
+      });
+    }
+  });
+});

@@ -1,0 +1,113 @@
+/** What is seen of a thousand proxies is a few records a second, however much is changed. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startFakeProxies } from '../../bench/fake-proxies.ts';
+import { openEtcdStore } from '../../src/store/index.ts';
+import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
+import type { Missing } from '../support/etcd.ts';
+import { until } from '../support/until.ts';
+
+let started: TestCluster | Missing;
+
+beforeAll(async () => {
+  started = await startTestCluster();
+});
+
+afterAll(async () => {
+  if ('close' in started) await started.close();
+});
+
+const proxies = 1_000;
+const changes = 100;
+const changesPerSecond = 20;
+/** One after another the proxies lose their connection and come back: so many of them are being filled at a time. */
+const maxReturning = 30;
+
+const write = async (controller: Controller, path: string, kind: string, spec: unknown): Promise<void> => {
+  const [name, , scope] = path.split('/').reverse();
+  const metadata = { name, ...(scope === undefined ? {} : { scope }) };
+  const body = { apiVersion: 'fairway/v1', kind, metadata, spec };
+  // On a machine that is busy with a thousand proxies etcd may be too slow for once, which is said with 503.
+  await until(`${path} to be written`, async () => (await controller.call('PUT', `/v1/${path}`, body)).status < 300);
+};
+
+const pools = 10;
+const pool = (i: number) => ({ members: [{ address: '127.0.0.1', port: 10_000 + i }], drainTimeout: '0s' });
+const poolPath = (i: number) => `scopes/default/backend-pools/web-${i % pools}`;
+
+test('a thousand proxies and twenty changes a second', { timeout: 120_000 }, async (context) => {
+  if ('missing' in started) return context.skip(started.missing);
+  const { etcd } = started;
+  const [here, there] = [await started.start('a'), await started.start('b')];
+  await write(here, 'fleets/edge', 'Fleet', {});
+  for (let i = 0; i < pools; i += 1) await write(here, poolPath(i), 'BackendPool', pool(i));
+  await write(here, 'scopes/default/virtual-services/shop', 'VirtualService', {
+    fleet: 'edge',
+    // No table of routes: the proxies do not ask for one.
+    listeners: Array.from({ length: pools }, (_, i) => ({
+      name: `web-${i}`,
+      port: 8080 + i,
+      protocol: 'TCP',
+      defaultAction: { pool: `web-${i}` },
+    })),
+  });
+  const fakes = await startFakeProxies({
+    count: proxies,
+    fleets: ['edge'],
+    address: `127.0.0.1:${here.xdsPort}`,
+    names: [],
+  });
+  onTestFinished(() => fakes.stop());
+  const realization = async (controller: Controller) =>
+    (await controller.call('GET', `/v1/${poolPath(changes)}`)).body.status.realization;
+  const allHaveIt = (what: string) =>
+    until(
+      what,
+      async () => {
+        const [near, far] = await Promise.all([here, there].map(realization));
+        return near.realized === proxies && far.desired === proxies && far.realized >= proxies - maxReturning;
+      },
+      { limitMs: 60_000, everyMs: 200, describe: () => Promise.all([here, there].map(realization)) },
+    );
+  await allHaveIt('both to know that all proxies have it');
+
+  const store = await openEtcdStore({ endpoints: etcd.urls });
+  onTestFinished(() => store.close());
+  const from = await store.head();
+  const begun = performance.now();
+  const sent: Promise<void>[] = [];
+  for (let i = 1; i <= changes; i += 1) {
+    const due = begun + (i * 1000) / changesPerSecond;
+    await until('the time of the next change', () => performance.now() >= due, { everyMs: 5 });
+    sent.push(write(here, poolPath(i), 'BackendPool', pool(pools + i)));
+  }
+  await Promise.all(sent);
+  await allHaveIt('both to know that all proxies have the last');
+  const seconds = (performance.now() - begun) / 1000;
+
+  const to = await store.head();
+  const writes = new Map<string, number>();
+  const controller = new AbortController();
+  for await (const { revision, puts } of store.watch(from, controller.signal)) {
+    const kinds = new Set(
+      puts.map(({ key }) =>
+        key
+          .split('/')
+          .slice(0, key.startsWith('observed/') ? 2 : 1)
+          .join('/'),
+      ),
+    );
+    for (const kind of kinds) writes.set(kind, (writes.get(kind) ?? 0) + 1);
+    if (revision >= to) break;
+  }
+  controller.abort();
+  const perSecond = (kind: string): number => (writes.get(kind) ?? 0) / seconds;
+  const told = JSON.stringify([seconds, ...writes]);
+  expect(writes.get('spec'), told).toBe(changes);
+  // Two controllers: each at most two records of deliveries a second, and one in three that it is there.
+  expect(writes.get('observed/delivery'), told).toBeGreaterThan(0);
+  expect(perSecond('observed/delivery') + perSecond('observed/controller'), told).toBeLessThan(2 * 2.5);
+  // Two proxies a second lose their connection, and most are back before anybody is told.
+  expect(perSecond('observed/node'), told).toBeLessThan(2 * 2 + 1);
+  // The leader alone, as fast as it comes back to it.
+  expect(perSecond('status'), told).toBeLessThan(changesPerSecond / 2);
+});
