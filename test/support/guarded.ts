@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,6 +38,9 @@ export interface Answer {
   readonly body: any;
 }
 
+/** Controllers of one store seal with the same key. */
+const dataKeys = randomBytes(32).toString('base64');
+
 export async function startGuarded(
   config: Partial<ServerConfig> = {},
   options: { readonly store?: Store; readonly newAdminToken?: boolean } = {},
@@ -66,6 +70,7 @@ export async function startGuarded(
       close: async () => (isKept ? undefined : store.close()),
     },
     env,
+    dataKeys,
     newAdminToken: options.newAdminToken ?? false,
   });
   const port = Number(server.address.split(':').at(-1));
