@@ -13,6 +13,7 @@ import type { LiveTls } from '../lib/tls-files.ts';
 import type { Store } from '../store/store.ts';
 import type { Api } from './api.ts';
 import { addApply } from './apply.ts';
+import { addAudit } from './audit.ts';
 import { type Authenticator, createAuthenticator, createOpenDoor } from './auth/authenticator.ts';
 import { type AccessEvent, addGate } from './auth/gate.ts';
 import { createGrants } from './auth/grants.ts';
@@ -22,6 +23,7 @@ import { addBackup } from './backup.ts';
 import { createBodies } from './body.ts';
 import { addControllers } from './controllers.ts';
 import { addDocs } from './docs.ts';
+import { addEvents } from './events.ts';
 import { addExplain } from './explain.ts';
 import { addHealth, assertReady } from './health.ts';
 import { defaultLimits, type Limits } from './limits.ts';
@@ -32,6 +34,7 @@ import { addDocument, collectDocument } from './openapi.ts';
 import type { Ports } from './ports.ts';
 import { fairwayErrorOf, problemMediaType, problemOf } from './problem.ts';
 import { addProxies } from './proxies.ts';
+import { addRefusals, type RefusalLog } from './refusal-log.ts';
 import { addResources } from './resources.ts';
 import { addTokens } from './tokens.ts';
 import { createWatches } from './watches.ts';
@@ -63,6 +66,8 @@ export interface ApiOptions {
   /** `health`: only whether it runs, its measurements, and who else does. Default `all`. */
   readonly serves?: 'all' | 'health';
   readonly meter?: RequestMeter;
+  /** Absent: refusals are not kept for the audit. */
+  readonly refusals?: RefusalLog;
   /** Of the program, for the OpenAPI document. */
   readonly version?: string;
 }
@@ -85,6 +90,7 @@ export function createApi({
   limits: given,
   serves = 'all',
   meter,
+  refusals,
   version = '0.0.0',
 }: ApiOptions): FastifyInstance {
   const limits = { ...defaultLimits, ...given };
@@ -106,12 +112,14 @@ export function createApi({
   const bodies = createBodies();
   const api: Api = { ports, view: ports.view, writer, bodies, sorted, watches, clock, limits, log };
 
+  app.decorateRequest('refusal', undefined);
   takeRawBodies(app);
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(() => {
     throw new FairwayError('NotFound', 'reading the address: there is nothing at this path');
   });
   addMeter(app, meter);
+  addRefusals(app, refusals, clock);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     if (request.routeOptions.config.always !== true && request.url.startsWith('/v1/')) assertReady(ports.unready);
@@ -145,6 +153,8 @@ export function createApi({
     addProxies(app, ports);
     addExplain(app, ports);
     addMembership(app, api);
+    addEvents(app, api);
+    addAudit(app, api, store);
     addTokens(app, api, store, newId);
     addWhoami(app);
     addBackup(app, ports);
@@ -181,6 +191,13 @@ function authenticatorOf({ access, ports, limits, clock, secure }: GateParts): A
   });
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What it was answered with, where that was a problem. */
+    refusal: FairwayError | undefined;
+  }
+}
+
 /**
  * Bodies stay bytes until an operation reads them (body.ts), and fastify is given no schema, so that it neither coerces
  * a value nor drops a field: the model's own check is the only one.
@@ -205,6 +222,7 @@ function answerError(thrown: FastifyError | Error, request: FastifyRequest, repl
       'a request failed',
     );
   }
+  request.refusal = error;
   const { http, retryable } = errorCodes[error.code];
   reply.header('x-request-id', request.id);
   if (retryable) reply.header('retry-after', String(error.extra['retryAfterSeconds'] ?? 1));

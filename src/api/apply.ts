@@ -4,6 +4,7 @@ import { kindNames, parseObjectKey } from '../model/index.ts';
 import { describePlan, describeRehearsal, revisionHeader } from './answer.ts';
 import type { Api } from './api.ts';
 import { combineRefusals, missingScopeInSet, prunedEntries, readEntries, type SetEntry } from './apply-set.ts';
+import { auditSourceOf } from './audit-source.ts';
 import type { Authority } from './auth/authority.ts';
 import { authorityOf } from './auth/gate.ts';
 import { jsonMediaTypes, yamlMediaTypes } from './body.ts';
@@ -127,8 +128,9 @@ async function rehearse(entries: readonly SetEntry[], options: ApplyOptions, { w
 
 async function applyAtomically(entries: readonly SetEntry[], options: ApplyOptions, api: Api, reply: FastifyReply) {
   const { writer, view } = api;
+  const source = auditSourceOf(reply.request);
   try {
-    const { revision, plans } = await writer.write(intentsOf(entries), options, (refusals) =>
+    const { revision, plans } = await writer.write(intentsOf(entries), { ...options, source }, (refusals) =>
       combineRefusals(refusals, entries),
     );
     await writer.settled(revision);
@@ -148,6 +150,7 @@ async function applyEach(entries: readonly SetEntry[], options: ApplyOptions, ap
   const { writer, limits } = api;
   // Once for the whole set: one object at a time would never look like much.
   assertConfirmed(await writer.removals(intentsOf(entries), options.authority), options.confirmRemovals);
+  const source = auditSourceOf(reply.request);
   const results = new Map<SetEntry, { readonly plan: Plan; readonly revision: number } | FairwayError>();
   const write = async (entry: SetEntry) => {
     if (entry.ask instanceof FairwayError) {
@@ -155,7 +158,7 @@ async function applyEach(entries: readonly SetEntry[], options: ApplyOptions, ap
       return;
     }
     try {
-      const { revision, plans } = await writer.write([entry.ask], { ...options, isPreviewed: true });
+      const { revision, plans } = await writer.write([entry.ask], { ...options, isPreviewed: true, source });
       const [plan] = plans;
       if (plan !== undefined) results.set(entry, { plan, revision });
     } catch (error) {

@@ -16,16 +16,19 @@
  * → transaction; pure) → writer.ts (reads, checks against the View, commits, tries again after a lost race).
  */
 export { type AccessOptions, type ApiOptions, createApi } from './app.ts';
+export { auditSourceOf } from './audit-source.ts';
 export type { AccessEvent } from './auth/gate.ts';
 export type { OidcOptions } from './auth/oidc.ts';
 export { mintToken } from './auth/static-tokens.ts';
 export { defaultLimits, type Limits } from './limits.ts';
 export type { EndedRequest, RequestMeter } from './meter.ts';
 export type {
+  AuditNames,
   Backups,
   Change,
   CommitInfo,
   ControllerInfo,
+  Events,
   Explain,
   JoinTokenInfo,
   Membership,
@@ -45,3 +48,4 @@ export type {
   Tokens,
   View,
 } from './ports.ts';
+export { createRefusalLog, type RefusalLog, type RefusalLogOptions } from './refusal-log.ts';

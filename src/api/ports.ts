@@ -3,7 +3,9 @@
  * own. All reads are synchronous and see one world until the next `await`.
  */
 import type { TokenRecord } from '../access/index.ts';
+import type { AuditKind } from '../audit/index.ts';
 import type { FairwayObject, Kind, ObjectKey } from '../model/index.ts';
+import type { EventRecord } from '../status/index.ts';
 
 /** Status of one object, as computed now. Never stored. */
 export interface Status {
@@ -258,6 +260,15 @@ export interface Restored {
   readonly revision: string;
   readonly backup: { readonly revision: string; readonly createdAt: string };
 }
+/** What happened, as this controller's View has it. */
+export interface Events {
+  list(): Iterable<EventRecord>;
+  /** Calls back with events that began or came again; gives the function that ends it. */
+  onHappened(listener: (events: readonly EventRecord[]) => void): () => void;
+}
+
+/** Names of the records for the audit, oldest first. */
+export type AuditNames = { readonly [K in AuditKind]: Iterable<string> };
 
 /** One member of the cluster, as it last said itself. Times are RFC 3339. */
 export interface ControllerInfo {
@@ -289,6 +300,8 @@ export interface Ports {
   readonly backups: Backups;
   /** Members of the cluster, in order of their ids; a single server is one too. */
   readonly controllers: () => readonly ControllerInfo[];
+  readonly events: Events;
+  readonly audit: () => AuditNames;
   readonly view: View;
   readonly tokens: Tokens;
   readonly preview: Preview;

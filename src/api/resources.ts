@@ -12,6 +12,7 @@ import {
 } from '../model/index.ts';
 import { describeRehearsal, revisionHeader, sendJson } from './answer.ts';
 import type { Api } from './api.ts';
+import { auditSourceOf } from './audit-source.ts';
 import { authorityOf } from './auth/gate.ts';
 import { seenBy } from './auth/seen-by.ts';
 import { jsonMediaTypes, patchMediaTypes, yamlMediaTypes } from './body.ts';
@@ -233,7 +234,8 @@ async function answerWrite(reply: FastifyReply, api: Api, intent: Intent, given:
   const authority = authorityOf(reply.request);
   const options = { authority, force: given.force ?? false, confirmRemovals: given.confirmRemovals };
   if (given.dryRun === true) return describeRehearsal(await writer.rehearse([intent], options));
-  const { revision, plans } = await writer.write([intent], options);
+  const source = auditSourceOf(reply.request);
+  const { revision, plans } = await writer.write([intent], { ...options, source });
   await writer.settled(revision);
   const [plan] = plans;
   reply.header(revisionHeader, String(Math.max(revision, view.revision)));

@@ -49,6 +49,16 @@ export interface WatchRequest {
   readonly authority: Authority;
 }
 
+/** Whose a new watch is. Throws `TooManyRequests` when they have enough. */
+export function watchOwner({ watches, limits }: Pick<Api, 'watches' | 'limits'>, { identity }: Authority): string {
+  const owner = identityKey(identity);
+  if (watches.openOf(owner) < limits.watchesPerIdentity) return owner;
+  throw tooMany(
+    `watching: you have ${limits.watchesPerIdentity} watches open, and may not have more`,
+    limits.bookmarkMs,
+  );
+}
+
 /** Answers a request with a watch. Throws `RevisionCompacted` when the View does not reach back to `after`. */
 export async function openWatch(request: FastifyRequest, reply: FastifyReply, api: Api, watch: WatchRequest) {
   const { view, limits, watches } = api;

@@ -153,6 +153,9 @@ export function atRevision(object: FairwayObject, revision: number): FairwayObje
   return { ...object, metadata: { ...metadata, revision: String(revision), createdRevision } } as FairwayObject;
 }
 
+/** The record of the commit for the audit. */
+const auditOperations = 1;
+
 export interface Assembly {
   /** Undefined when nothing changes: then nothing is committed at all. */
   readonly transaction: Transaction | undefined;
@@ -177,7 +180,7 @@ export interface AssemblyContext {
 export function assemble(plans: readonly Plan[], context: AssemblyContext): Assembly {
   const changes = plans.filter((plan) => plan.outcome !== 'unchanged');
   if (changes.length === 0) return { transaction: undefined, leftovers: [] };
-  let room = storeLimits.operations - changes.length - changes.filter((plan) => plan.archives).length;
+  let room = storeLimits.operations - auditOperations - changes.length - changes.filter((plan) => plan.archives).length;
   const puts: { key: string; value: string }[] = [];
   const deletes: string[] = [];
   const leftovers: string[] = [];

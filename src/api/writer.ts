@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
+import { type AuditSource, auditPut, auditRecord } from '../audit/index.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { err, type Result } from '../lib/result.ts';
@@ -25,6 +26,11 @@ export interface WriteOptions {
   readonly isPreviewed?: boolean;
 }
 
+export interface WriteBy extends WriteOptions {
+  /** Who asks, for the audit. */
+  readonly source: AuditSource;
+}
+
 export interface Written {
   /** Of the commit; of the newest object concerned when there was nothing to commit. */
   readonly revision: number;
@@ -49,11 +55,7 @@ export interface Writer {
    * Writes all intents in one commit, or none. Throws what refused the first of them, or what `refused` makes of all
    * refusals. Does not wait for the View: see `settled`.
    */
-  write(
-    intents: readonly Intent[],
-    options: WriteOptions,
-    refused?: (refusals: Refusals) => FairwayError,
-  ): Promise<Written>;
+  write(intents: readonly Intent[], options: WriteBy, refused?: (refusals: Refusals) => FairwayError): Promise<Written>;
   /** What `write` would do; nothing is committed. */
   rehearse(
     intents: readonly Intent[],
@@ -176,8 +178,12 @@ export function createWriter({ store, ports, clock, newId, limits, log }: Writer
         });
         if (transaction === undefined) return { revision: newest(plans), plans };
         await checkRemovals(plans, options);
-        const outcome = await store.commit(transaction);
+        const changes = plans.filter(({ outcome }) => outcome !== 'unchanged');
+        const record = auditRecord(options.source, clock(), changes);
+        const puts = [...transaction.puts, auditPut(record, transaction.id)];
+        const outcome = await store.commit({ ...transaction, puts });
         if (outcome.committed) {
+          log?.info({ event: 'audit', ...record, revision: outcome.revision });
           await sweep(leftovers);
           return { revision: outcome.revision, plans: plans.map((one) => committed(one, outcome.revision)) };
         }

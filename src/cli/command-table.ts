@@ -141,6 +141,18 @@ export const clientCommands: readonly ClientEntry[] = [
     load: () => import('./commands/whoami.ts'),
   },
   {
+    name: 'events',
+    group: 'Fleet',
+    summary: 'show what happened, or watch what happens',
+    load: () => import('./commands/events.ts'),
+  },
+  {
+    name: 'audit',
+    group: 'Fleet',
+    summary: 'show who did what, from where, and what it changed',
+    load: () => import('./commands/audit.ts'),
+  },
+  {
     name: 'completion',
     group: 'Other',
     summary: 'print a script that completes commands, kinds and names in a shell',

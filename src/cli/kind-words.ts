@@ -11,7 +11,7 @@ export function kindWords(kind: Kind): readonly string[] {
 }
 
 /** `virtual-service`: stands before the name of an object in output, as `virtual-service/shop`. */
-export function singular(kind: Kind): string {
+export function singular(kind: string): string {
   return kind.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
 }
 

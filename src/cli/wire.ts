@@ -172,6 +172,43 @@ export interface WireExplanation {
   }[];
 }
 
+/** `GET /v1/events`. */
+export interface WireEvent {
+  readonly object: WireName;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+  readonly first: string;
+  readonly last: string;
+  readonly controller?: string;
+}
+
+/** `GET /v1/audit`. */
+export interface WireAuditRecord {
+  readonly at: string;
+  readonly who: { readonly name: string; readonly kind?: string };
+  readonly from: string;
+  readonly requestId: string;
+  readonly request: string;
+  readonly outcome: string;
+  readonly code?: string;
+  readonly detail?: string;
+  readonly count?: number;
+  readonly objects: readonly (WireName & {
+    readonly change?: string;
+    readonly fields?: readonly { readonly path: string; readonly before?: unknown; readonly after?: unknown }[];
+    readonly cut?: number;
+  })[];
+}
+
+/** What something is about: an object, or a controller. */
+export interface WireName {
+  readonly kind: string;
+  readonly scope?: string;
+  readonly name: string;
+}
+
 /** `type.googleapis.com/envoy.config.cluster.v3.Cluster` as people say it. */
 export function shortType(type: string): string {
   return type.replace(/^.*[./]/, '');

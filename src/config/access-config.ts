@@ -1,5 +1,5 @@
 import { err, ok, type Result } from '../lib/result.ts';
-import { type FieldInfo, oneOf, parseBoolean } from './field.ts';
+import { type FieldInfo, oneOf, parseBoolean, wholeNumber } from './field.ts';
 
 /** Who may reach a server, and how: TLS, authentication, and what one identity may take. */
 export interface AccessConfig {
@@ -131,12 +131,4 @@ function parseIssuer(value: unknown): Result<string, string> {
   const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isHere)) return ok(value);
   return err('must begin with https://: whoever can change what comes from there can be anybody');
-}
-
-function wholeNumber(minimum: number, maximum: number): (value: unknown) => Result<number, string> {
-  return (value) => {
-    const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
-    const fits = typeof number === 'number' && Number.isInteger(number) && number >= minimum && number <= maximum;
-    return fits ? ok(number) : err(`must be a whole number from ${minimum} to ${maximum}`);
-  };
 }

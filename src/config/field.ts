@@ -25,3 +25,12 @@ export function oneOf<const T extends string>(words: readonly T[]): (value: unkn
     return err(`must be one of ${words.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`);
   };
 }
+
+/** A number, or its digits. */
+export function wholeNumber(minimum: number, maximum: number): (value: unknown) => Result<number, string> {
+  return (value) => {
+    const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
+    const fits = typeof number === 'number' && Number.isInteger(number) && number >= minimum && number <= maximum;
+    return fits ? ok(number) : err(`must be a whole number from ${minimum} to ${maximum}`);
+  };
+}

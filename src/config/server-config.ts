@@ -4,7 +4,7 @@ import { canonicalIp, parseIp } from '../lib/ip.ts';
 import { nearest } from '../lib/nearest.ts';
 import { err, ok, type Result } from '../lib/result.ts';
 import { type AccessConfig, accessDefaults, accessFields } from './access-config.ts';
-import { type FieldInfo, oneOf, parseBoolean } from './field.ts';
+import { type FieldInfo, oneOf, parseBoolean, wholeNumber } from './field.ts';
 
 /** How a server process runs. Everything else is an object in the store. */
 export interface ServerConfig extends AccessConfig {
@@ -48,6 +48,9 @@ export interface ServerConfig extends AccessConfig {
   readonly insecure: boolean;
   /** OTLP/HTTP receiver of traces, a URL; empty: traces are off. */
   readonly traces: string;
+  /** Records of writes that are kept for the audit, a quarter as many of refusals, and for how many days. */
+  readonly auditEntries: number;
+  readonly auditDays: number;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 }
 
@@ -75,6 +78,8 @@ export const serverDefaults: ServerConfig = {
   ...accessDefaults,
   insecure: false,
   traces: '',
+  auditEntries: 20_000,
+  auditDays: 90,
   logLevel: 'info',
 };
 
@@ -179,6 +184,18 @@ export const serverFields: { readonly [F in Field]: FieldInfo<ServerConfig[F]> }
     env: 'FAIRWAY_TRACES',
     help: 'OTLP receiver of traces, http://host:4318/v1/traces; empty: traces are off',
     parse: parseTraces,
+  },
+  auditEntries: {
+    flag: '--audit-entries',
+    env: 'FAIRWAY_AUDIT_ENTRIES',
+    help: 'records of writes kept for the audit, and a quarter as many of refusals',
+    parse: wholeNumber(100, 1_000_000),
+  },
+  auditDays: {
+    flag: '--audit-days',
+    env: 'FAIRWAY_AUDIT_DAYS',
+    help: 'how many days they are kept at most',
+    parse: wholeNumber(1, 3_650),
   },
   logLevel: {
     flag: '--log-level',

@@ -1,5 +1,5 @@
 import { type FairwayObject, type Kind, type ObjectKey, parseObjectKey } from '../model/index.ts';
-import type { Rejection } from '../status/index.ts';
+import type { EventRecord, Rejection } from '../status/index.ts';
 import type { Translation } from '../translate/index.ts';
 import type { Fork } from '../view/index.ts';
 import type { Commit, Part, Resource } from '../xds/index.ts';
@@ -28,6 +28,8 @@ export interface Adoption {
   readonly touched: ReadonlySet<ObjectKey>;
   /** Refusals of which nothing is left. */
   readonly over: readonly Rejection[];
+  /** Events that began or came again. */
+  readonly happened: readonly EventRecord[];
   /** What it cost: rows computed, by collection, and the time in which the kernel settled, with its pauses. */
   readonly work: { readonly computed: ReadonlyMap<string, number>; readonly settleMs: number };
   /** The first complete build. */

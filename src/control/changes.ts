@@ -1,6 +1,7 @@
+import type { EventRecord } from '../status/index.ts';
 import type { Adoption, ObjectChange } from './adoption.ts';
 
-/** The recent changes of objects, for watches. One per controller. */
+/** The recent changes of objects and what happens, for watches. One per controller. */
 export interface Changes {
   add(adoption: Adoption): void;
   /** Watches from before this revision list anew: what was before is another store, as after a restore. */
@@ -9,6 +10,8 @@ export interface Changes {
   since(revision: number): readonly ObjectChange[] | undefined;
   /** Calls back with each adoption's changes; gives the function that ends it. */
   subscribe(listener: (revision: number, changes: readonly ObjectChange[]) => void): () => void;
+  /** Calls back with events that began or came again; gives the function that ends it. */
+  onHappened(listener: (events: readonly EventRecord[]) => void): () => void;
 }
 
 /** A watch that fell behind by more than this lists anew. */
@@ -17,11 +20,12 @@ const defaultKept = 10_000;
 export function createChanges(options: { kept?: number } = {}): Changes {
   const kept = options.kept ?? defaultKept;
   const listeners = new Set<(revision: number, changes: readonly ObjectChange[]) => void>();
+  const eventListeners = new Set<(events: readonly EventRecord[]) => void>();
   let ring: ObjectChange[] = [];
   /** Revision after which `ring` is complete; undefined before the first build. */
   let completeAfter: number | undefined;
   return {
-    add({ revision, changes, first }) {
+    add({ revision, changes, happened, first }) {
       if (first) completeAfter = revision;
       else ring.push(...changes);
       // Cut in halves, so that a cut costs one copy for thousands of changes. A revision is never cut in two.
@@ -33,6 +37,7 @@ export function createChanges(options: { kept?: number } = {}): Changes {
         ring = ring.slice(cut);
       }
       for (const listener of listeners) listener(revision, changes);
+      if (happened.length > 0) for (const listener of eventListeners) listener(happened);
     },
     forget(revision) {
       completeAfter = revision;
@@ -45,6 +50,10 @@ export function createChanges(options: { kept?: number } = {}): Changes {
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    onHappened(listener) {
+      eventListeners.add(listener);
+      return () => eventListeners.delete(listener);
     },
   };
 }

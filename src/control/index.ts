@@ -6,8 +6,8 @@
  *     └── transitions, searches (leader only) ◀── what proxies made of it ◀─────────────────────────┘
  *
  * One mirror per controller; commits and dry runs share its queue. The leader's loops (transition writer, searcher,
- * drainer) are
- * nudged and then look at the whole latest state; they hold nothing that could not be read again. They are made anew for
+ * drainer, retention) are nudged and then look at the whole latest state; they hold nothing that could not be read
+ * again. They are made anew for
  * each term of this controller (leader.ts), and what they write holds only as long as the term does.
  */
 export type { Adoption, ObjectChange } from './adoption.ts';
@@ -19,6 +19,7 @@ export { createLeader, fencedStore, type Leader, type LeaderOptions, type Leader
 export { createMirror, type Mirror, type MirrorOptions } from './mirror.ts';
 export { type Preview, preview, type Removal, type Write } from './preview.ts';
 export type { Records } from './records.ts';
+export { createRetention, type Retention, type RetentionLimits } from './retention.ts';
 export { createSearcher, type Searcher, type SearcherOptions } from './searcher.ts';
 export { createTransitionWriter, type TransitionWriter, type TransitionWriterOptions } from './transitions.ts';
 export { createWorld, objectOf, type World } from './world.ts';

@@ -104,7 +104,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       for (const { key } of fork.changes(world.graph.verdicts)) touched.add(key);
       for (const { key } of changes) touched.add(key);
       world.kernel.adopt(fork);
-      const { about, told, over } = next.apply();
+      const { about, told, over, happened } = next.apply();
       for (const key of about) touched.add(key);
       changes.push(...timesOf(told, changes, at));
       // Whoever resumes a watch within this step goes by revisions; a deletion counts with the last of the step.
@@ -114,7 +114,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       revision = at;
       ready = true;
       failures.look();
-      options.onAdopted({ revision: at, needed, receivedAt, changes, commit, touched, over, work, first });
+      options.onAdopted({ revision: at, needed, receivedAt, changes, commit, touched, over, happened, work, first });
       waiting.reached(at);
       slices.end(first || commit.puts.length > largeCommit ? 'large adoption' : 'adoption');
     });

@@ -1,4 +1,5 @@
 import type { TokenRecord } from '../access/index.ts';
+import { type AuditKind, auditKinds } from '../audit/index.ts';
 import { type ObjectKey, objectKeyIn, type StorePrefix, storeKey, storePrefixes } from '../model/index.ts';
 import type { AuthorityRecord, DrainRecord, IssuedRecord } from '../plan/index.ts';
 import {
@@ -6,6 +7,7 @@ import {
   type DeliveryRecord,
   decodeRejection,
   decodeSearch,
+  type EventRecord,
   type NodeRecord,
   type Rejection,
   type SearchRecord,
@@ -27,6 +29,10 @@ export interface Records {
   /** By id of the controller. */
   readonly controllers: ReadonlyMap<string, ControllerRecord>;
   readonly deliveries: ReadonlyMap<string, DeliveryRecord>;
+  /** By name, in the order in which they began. */
+  readonly events: ReadonlyMap<string, EventRecord>;
+  /** Names of the records for the audit, oldest first; their texts stay in the store. */
+  readonly audit: { readonly [K in AuditKind]: ReadonlySet<string> };
   /** By `rejectionKey`. */
   readonly rejections: ReadonlyMap<string, Stored<Rejection>>;
   /** By `rejectionKey`: what was decided about the objects of refused resources. */
@@ -50,6 +56,8 @@ export interface RecordChanges {
   readonly told: ReadonlySet<ObjectKey>;
   /** Refusals of which nothing is left. */
   readonly over: readonly Rejection[];
+  /** Events that began or came again. */
+  readonly happened: readonly EventRecord[];
 }
 
 export interface RecordsWriter extends Records {
@@ -73,6 +81,8 @@ export function createRecords(): RecordsWriter {
   const authorities = new Map<string, AuthorityRecord>();
   const controllers = new Map<string, ControllerRecord>();
   const deliveries = new Map<string, DeliveryRecord>();
+  const events = new Map<string, EventRecord>();
+  const audit: { readonly [K in AuditKind]: Set<string> } = { auditWrite: new Set(), auditRefusal: new Set() };
   const transitions = new Map<ObjectKey, TransitionRecord>();
   const tokens = new Map<string, TokenRecord>();
   const rejections = createLongRecords<Rejection>(storePrefixes.rejection, decodeRejection);
@@ -85,6 +95,7 @@ export function createRecords(): RecordsWriter {
     ['authority', authorities],
     ['controller', controllers],
     ['delivery', deliveries],
+    ['event', events],
     ['transitions', transitions],
     ['token', tokens],
   ];
@@ -97,6 +108,13 @@ export function createRecords(): RecordsWriter {
       else map.set(name, JSON.parse(entry.value));
       return;
     }
+    for (const kind of auditKinds) {
+      const name = objectKeyIn(kind, storedAt);
+      if (name === undefined) continue;
+      if (entry === undefined) audit[kind].delete(name);
+      else audit[kind].add(name);
+      return;
+    }
   }
 
   return {
@@ -106,6 +124,8 @@ export function createRecords(): RecordsWriter {
     authorities,
     controllers,
     deliveries,
+    events,
+    audit,
     transitions,
     tokens,
     rejections: rejections.records,
@@ -117,6 +137,7 @@ export function createRecords(): RecordsWriter {
     },
     *keys() {
       for (const [prefix, map] of short) for (const name of map.keys()) yield storeKey(prefix, name);
+      for (const kind of auditKinds) for (const name of audit[kind]) yield storeKey(kind, name);
       yield* rejections.keys();
       yield* searches.keys();
     },
@@ -131,6 +152,7 @@ export function createRecords(): RecordsWriter {
           const about = new Set<ObjectKey>(nextHeld.held.keys());
           const told = new Set<ObjectKey>();
           const over: Rejection[] = [];
+          const happened: EventRecord[] = [];
           for (const [key, stored] of nextRejections.changed) {
             const before = rejections.records.get(key)?.record;
             if (stored === undefined && before !== undefined) over.push(before);
@@ -141,6 +163,8 @@ export function createRecords(): RecordsWriter {
           nextHeld.apply();
           for (const [storedAt, entry] of states) {
             setShort(storedAt, entry);
+            const event = events.get(objectKeyIn('event', storedAt) ?? '');
+            if (event !== undefined) happened.push(event);
             const node = objectKeyIn('node', storedAt);
             if (node !== undefined) about.add(`Node/${node}`);
             const issued = objectKeyIn('certificate', storedAt);
@@ -150,7 +174,7 @@ export function createRecords(): RecordsWriter {
             const timed = objectKeyIn('transitions', storedAt);
             if (timed !== undefined && entry !== undefined) told.add(timed);
           }
-          return { about, told, over };
+          return { about, told, over, happened };
         },
       };
     },

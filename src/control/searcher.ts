@@ -22,6 +22,8 @@ export interface SearcherOptions {
   readonly store: Store;
   readonly newId: () => string;
   readonly log: Logger;
+  /** An object was found to be at fault: the generation that was refused, and the one that goes on being served. */
+  readonly onConvicted?: (object: ObjectKey, found: { refused: number; good: number | null; words: string }) => void;
 }
 
 /** Soon, so that what is good is served to a proxy that connects just after a refusal. */
@@ -31,7 +33,7 @@ const holdOffMs = 10;
 const reachTimeoutMs = 60_000;
 
 /** Each step is decided from the View alone: there are as many searches as there are refusals, which are few. */
-export function createSearcher({ mirror, store, newId, log }: SearcherOptions): Searcher {
+export function createSearcher({ mirror, store, newId, log, onConvicted }: SearcherOptions): Searcher {
   async function reconcile(): Promise<void> {
     const { searches, rejections } = mirror.records;
     for (const key of new Set([...rejections.keys(), ...searches.keys()])) {
@@ -86,6 +88,7 @@ export function createSearcher({ mirror, store, newId, log }: SearcherOptions): 
     for (const { unit, refused, good, evidence } of after?.guilty ?? []) {
       if (known.has(`${unit} ${refused}`)) continue;
       log.warn({ event: 'object_convicted', object: unit, resource: key, refused, good, words: evidence.words });
+      onConvicted?.(unit, { refused, good, words: evidence.words });
     }
     const counts = { trial: after?.trial.length ?? 0, hot: after?.hot.length ?? 0, cold: after?.cold.length ?? 0 };
     log.info({ event: 'search_step', resource: key, guilty: after?.guilty.length ?? 0, ...counts });

@@ -3,7 +3,7 @@ import type { ObjectKey } from './meta.ts';
 
 /**
  * How objects stand in the store: which keys, and which text. The first segment of a key is the kind of data (spec,
- * history, observed, plan, status), or one of the prefixes below; nothing else in the product spells these out.
+ * history, observed, plan, status, audit), or one of the prefixes below; nothing else in the product spells these out.
  */
 export const storePrefixes = {
   spec: 'spec/',
@@ -17,7 +17,10 @@ export const storePrefixes = {
   certificate: 'observed/certificate/',
   controller: 'observed/controller/',
   delivery: 'observed/delivery/',
+  event: 'observed/event/',
   transitions: 'status/',
+  auditWrite: 'audit/write/',
+  auditRefusal: 'audit/refusal/',
   /** Keys of authorities. Whole values under this prefix are sealed at rest. */
   authorityKey: 'secret/authority/',
   token: 'access/token/',

@@ -4,6 +4,7 @@
  * writes, so repeats are counted and what changes back within the hold-off is not written.
  */
 export { createDeliveryObserver, type DeliveryObserver, type DeliveryReading } from './delivery.ts';
+export { createEventObserver, type EventObserver } from './events.ts';
 export { nodeName } from './node-name.ts';
 export { createNodeObserver, type NodeObserver } from './nodes.ts';
 export { createPresence, type Presence, type PresenceOptions } from './presence.ts';

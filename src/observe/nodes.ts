@@ -1,3 +1,5 @@
+import { type AuditSource, auditPut, auditRecord } from '../audit/index.ts';
+import { splitHostPort } from '../config/index.ts';
 import { createLatest } from '../lib/latest.ts';
 import { encodeStored, type FairwayObject, objectKey, specKey, storeKey } from '../model/index.ts';
 import type { NodeRecord } from '../status/index.ts';
@@ -7,7 +9,8 @@ import { nodeName } from './node-name.ts';
 
 /** Keeps the Node objects and what was last seen of each. One per controller, about the proxies attached to it. */
 export interface NodeObserver {
-  connected(proxy: { nodeId: string; fleet: string; version: string }, at: number): void;
+  /** `peer` is its address, with a port. */
+  connected(proxy: { nodeId: string; fleet: string; version: string; peer: string }, at: number): void;
   disconnected(nodeId: string, at: number): void;
   /** At start: what earlier runs of this controller recorded. Nodes left connected are given time to come back. */
   reset(records: ReadonlyMap<string, NodeRecord>, at: number): void;
@@ -28,6 +31,8 @@ export interface NodeObserverOptions {
   readonly log: Logger;
   /** False: a Node is made by its join and by nothing else, and a proxy without one is nobody. Default true. */
   readonly selfRegistering?: boolean;
+  /** A proxy that nobody knew has a Node now. */
+  readonly onRegistered?: (name: string, record: NodeRecord) => void;
 }
 
 /** A proxy whose stream breaks comes back within this time as a rule, and then nothing is written at all. */
@@ -44,7 +49,7 @@ const atOnce = 32;
  * that was, leaves no trace.
  */
 export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
-  const { store, controller, newId, log, selfRegistering = true } = options;
+  const { store, controller, newId, log, onRegistered, selfRegistering = true } = options;
   /** Node id → number of its streams. */
   const streams = new Map<string, number>();
   /** By name of the Node. */
@@ -53,6 +58,8 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
   const dirty = new Map<string, NodeRecord | undefined>();
   /** Node id → as it was last seen. */
   const seen = new Map<string, NodeRecord>();
+  /** Node id → where its newest stream came from. */
+  const peers = new Map<string, string>();
   let returning: NodeJS.Timeout | undefined;
 
   async function write(): Promise<void> {
@@ -113,12 +120,20 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
 
   async function register(name: string, record: NodeRecord): Promise<boolean> {
     if (!selfRegistering) return false;
-    const created = { key: specKey(keyOf(name)), value: encodeStored(newNode(name, record, newId())) };
+    const node = newNode(name, record, newId());
+    const created = { key: specKey(keyOf(name)), value: encodeStored(node) };
     const checks = [{ key: created.key, modRevision: 0 }];
-    const puts = [created, observed(name, record)];
-    const { committed } = await store.commit({ id: newId(), checks, puts, deletes: [] });
-    if (committed) log.info({ event: 'node_registered', node: name, nodeId: record.nodeId, fleet: record.fleet });
-    return committed;
+    const id = newId();
+    const admission = auditRecord(sourceOf(record.nodeId, peers.get(record.nodeId), id), Date.parse(record.since), [
+      { key: keyOf(name), before: undefined, after: node },
+    ]);
+    const puts = [created, observed(name, record), auditPut(admission, id)];
+    const { committed } = await store.commit({ id, checks, puts, deletes: [] });
+    if (!committed) return false;
+    log.info({ event: 'node_registered', node: name, nodeId: record.nodeId, fleet: record.fleet });
+    log.info({ event: 'audit', ...admission });
+    onRegistered?.(name, record);
+    return true;
   }
 
   async function remove(name: string): Promise<void> {
@@ -159,7 +174,8 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
   }
 
   return {
-    connected({ nodeId, fleet, version }, at) {
+    connected({ nodeId, fleet, version, peer }, at) {
+      peers.set(nodeId, peer);
       streams.set(nodeId, (streams.get(nodeId) ?? 0) + 1);
       const own = controller === undefined ? {} : { controller };
       const now = { nodeId, fleet, version, connected: true, since: new Date(at).toISOString(), ...own };
@@ -174,6 +190,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
         return;
       }
       streams.delete(nodeId);
+      peers.delete(nodeId);
       const before = seen.get(nodeId);
       if (before !== undefined) isGone(before, at);
     },
@@ -209,6 +226,12 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
       return latest.close();
     },
   };
+}
+
+/** A proxy that is let in says itself who it is. */
+function sourceOf(nodeId: string, peer = '', requestId: string): AuditSource {
+  const { host: from = '' } = splitHostPort(peer) ?? {};
+  return { who: { name: nodeId, kind: 'proxy' }, from, requestId, request: 'xDS stream' };
 }
 
 /** Whether the record says that this proxy is connected. */

@@ -2,10 +2,13 @@ import {
   type Adoption,
   createClearing,
   createDrainer,
+  createRetention,
   createSearcher,
   createTransitionWriter,
   type LeaderWork,
   type Mirror,
+  type RetentionLimits,
+  type SearcherOptions,
   type TransitionWriterOptions,
 } from '../control/index.ts';
 import type { Store } from '../store/store.ts';
@@ -30,6 +33,9 @@ export interface LeadingOptions extends Pick<TransitionWriterOptions, 'condition
   readonly budget: Budget;
   /** Ids of controllers that were not heard of for long. */
   readonly gone: () => readonly string[];
+  readonly onConvicted: NonNullable<SearcherOptions['onConvicted']>;
+  /** How much is kept of events and of the audit. */
+  readonly limits: RetentionLimits;
   readonly log: Logger;
 }
 
@@ -37,19 +43,23 @@ export function createLeading(options: LeadingOptions): Leading {
   const transitions = createTransitionWriter(options);
   const searcher = createSearcher(options);
   const drainer = createDrainer(options);
+  const retention = createRetention(options);
   const clearing = createClearing(options);
   return {
     adopted({ touched }) {
       transitions.touch(touched);
       searcher.nudge();
       drainer.nudge();
+      retention.nudge();
     },
     progressed: () => transitions.progressed(),
     lookAtAll() {
       transitions.touchAll();
       searcher.nudge();
       drainer.nudge();
+      retention.nudge();
     },
-    close: () => Promise.all([transitions.close(), searcher.close(), drainer.close(), clearing.close()]),
+    close: () =>
+      Promise.all([transitions.close(), searcher.close(), drainer.close(), retention.close(), clearing.close()]),
   };
 }

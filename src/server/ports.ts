@@ -28,7 +28,7 @@ export interface PortsOptions {
 /** Fills the ports of the API from the View, the streams and the records. */
 export function createPorts(
   options: PortsOptions,
-): Pick<Ports, 'controllers' | 'view' | 'tokens' | 'preview' | 'proxies' | 'explain'> {
+): Pick<Ports, 'controllers' | 'view' | 'tokens' | 'preview' | 'proxies' | 'explain' | 'events' | 'audit'> {
   const { mirror, changes, commits, deliveries, cluster, sources, hub, now, replica } = options;
   const explaining: ExplainSources = {
     ...sources,
@@ -99,6 +99,8 @@ export function createPorts(
         return streams.filter(({ streamId }) => hub.compare(streamId)).length;
       },
     },
+    events: { list: () => mirror.records.events.values(), onHappened: (listener) => changes.onHappened(listener) },
+    audit: () => mirror.records.audit,
     explain: {
       virtualService(key) {
         const object = view.get(key);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
-import { type AccessOptions, type Backups, createApi, type OidcOptions } from '../api/index.ts';
+import { type AccessOptions, type Backups, createApi, createRefusalLog, type OidcOptions } from '../api/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 import { joinHostPort, splitHostPort } from '../config/index.ts';
 import {
@@ -15,6 +15,7 @@ import {
   type Leader,
   type Mirror,
   objectOf,
+  type RetentionLimits,
 } from '../control/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
 import { InvariantError } from '../lib/errors.ts';
@@ -22,13 +23,15 @@ import { leaveNote } from '../lib/local-server.ts';
 import { type SliceMeter, unmeasured } from '../lib/slices.ts';
 import { openTlsFiles, type TlsFiles } from '../lib/tls-files.ts';
 import { fleetDrainTimeoutMs, parseObjectKey } from '../model/index.ts';
-import { createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
+import { createEventObserver, createNodeObserver, createRefusalObserver, nodeName } from '../observe/index.ts';
 import { draftsOf, type Rejection } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { RawPatch } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
 import { type Conviction, createHub } from '../xds/index.ts';
+import { createAuditedRequests } from './audited-store.ts';
+import { type Chronicle, createChronicle } from './chronicle.ts';
 import { createCluster } from './cluster.ts';
 import { createCommits } from './commits.ts';
 import { createDeliveries } from './deliveries.ts';
@@ -87,6 +90,8 @@ const sweepMs = 5_000;
 /** The View of a very large store is built in seconds. */
 const restoredLimitMs = 120_000;
 
+const maxEvents = 10_000;
+
 /**
  * Builds the rooms of a server on its store, and hands each what it needs of the others. The order of start: store, first
  * build, then doors; a server that answers has a complete picture. The order of stop is the other way round.
@@ -104,7 +109,10 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
 
   const measurements = createMeasurements();
   const { metrics } = measurements;
-  const store = measureStore(opened.store, metrics);
+  const measured = measureStore(opened.store, metrics);
+  const apiLog = log.child({ room: 'api' });
+  const audited = createAuditedRequests({ now, log: apiLog });
+  const store = audited.store(measured);
   const closers: (() => Promise<unknown>)[] = [() => store.close()];
   const close = async (): Promise<void> => {
     let failure: unknown;
@@ -183,7 +191,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       version: programVersion(),
       roles,
       mirror,
-      store,
+      store: measured,
       hub,
       deliveries,
       leading: () => leader?.current,
@@ -194,12 +202,23 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     });
     const sources = createStatusSources(mirror, deliveries, cluster);
     const roomLog = log.child({ room: 'observe' });
+    const events = createEventObserver({ store, newId, replica, log: roomLog });
+    const refusalLog = createRefusalLog({ store, newId, clock: now, log: apiLog });
+    closers.push(() => refusalLog.close());
+    const chronicle = createChronicle({
+      events,
+      refusals: refusalLog,
+      replica,
+      peerOf: (streamId) => hub.fleet.stream(streamId)?.peer,
+      now,
+    });
     const isShared = store.election !== undefined;
     const nodes = createNodeObserver({
       store,
       newId,
       log: roomLog,
       selfRegistering: config.xdsTls !== 'own',
+      onRegistered: (name, { fleet }) => chronicle.joined(name, fleet),
       ...(isShared ? { controller: replica } : {}),
     });
     const refusals = createRefusalObserver({ store, newId, log: roomLog });
@@ -215,6 +234,8 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
             conditions: (key, object) => draftsOf(key, object, sources, now()).drafts,
             proxiesKnown: () => deliveries.complete,
             gone: () => cluster.controllers.gone(),
+            onConvicted: (object, found) => chronicle.convicted(object, found),
+            limits: retentionOf(config),
             now,
             newId,
             budget,
@@ -223,6 +244,9 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
           }),
         onChange() {
           cluster.led();
+          const term = leader?.current?.term;
+          if (isShared && term !== undefined) chronicle.tell('BecameLeader', 'it decides for the cluster from now on');
+          else if (isShared) chronicle.tell('LostLeadership', 'another controller decides from now on, or none');
           // While it starts, nobody waits for what a leader does.
           if (isOpen) leader?.current?.work.lookAtAll();
         },
@@ -240,6 +264,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     );
     nodes.reset(mirror.records.nodes, now());
     refusals.reset(mirror.records.rejections.values());
+    events.reset(mirror.records.events, now());
 
     const feed = createProgressFeed({
       deliveries,
@@ -257,6 +282,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
         cluster.proxiesChanged();
         leader?.current?.work.lookAtAll();
       },
+      happened: (event) => chronicle.seen(event),
     });
     const restored = watchRestores(opened.store);
     onAdopted = (adoption) => {
@@ -295,13 +321,13 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     for (const adoption of early) onAdopted(adoption);
     measurements.read({
       world,
-      store,
+      store: measured,
       hub,
       commits,
       revision: () => mirror.revision,
       leadership: () => ({ isLeader: leader?.current !== undefined, term: leader?.current?.term ?? 0 }),
     });
-    const stopWriting = () => Promise.all([leader?.close(), nodes.close(), refusals.close()]);
+    const stopWriting = () => Promise.all([leader?.close(), nodes.close(), refusals.close(), events.close()]);
     closers.push(() => cluster.close(), stopWriting);
 
     let xdsAddress = '';
@@ -312,6 +338,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
         store,
         mirror,
         mutualTls,
+        onRefused: chronicle.notLetIn,
         metrics,
         slices,
         onProgress: feed,
@@ -343,8 +370,8 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       store: tracing.store(store),
       ports: {
         ...ports,
-        ...(mutualTls?.membership === undefined ? {} : { membership: mutualTls.membership }),
-        backups: backupsOf(opened, mirror),
+        ...(mutualTls?.membership === undefined ? {} : { membership: chronicle.telling(mutualTls.membership) }),
+        backups: backupsOf(opened, mirror, chronicle),
         viewAgeMs: () => store.silentForMs?.() ?? 0,
         unready: () => [...unready, ...(isWhole(opened, mirror) ? [] : ['the store is being restored from a backup'])],
         metrics: () => metrics.scrape(),
@@ -354,8 +381,10 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       newId,
       meter: measurements.requests,
       serves: roles.includes('api') ? 'all' : 'health',
-      log: log.child({ room: 'api' }),
+      refusals: refusalLog,
+      log: apiLog,
     });
+    audited.follow(api);
     tracing.follow(api);
     closers.push(() => api.close());
     closers.push(async () => unready.add('the server is stopping'));
@@ -422,12 +451,13 @@ function watchRestores(store: OpenedStore['store']): (revision: number) => boole
 }
 
 /** A restore is answered once this controller has taken it in. */
-function backupsOf({ backups }: OpenedStore, mirror: Mirror): Backups {
+function backupsOf({ backups }: OpenedStore, mirror: Mirror, chronicle: Chronicle): Backups {
   return {
     backup: () => backups.backup(),
     async restore(body, options) {
       const restored = await backups.restore(body, options);
       await mirror.reached(Number(restored.revision), { timeoutMs: restoredLimitMs });
+      chronicle.tell('Restored', `everything is as in the backup of ${restored.backup.createdAt}`);
       return restored;
     },
   };
@@ -443,6 +473,11 @@ export function listenOn(text: string): { host: string; port: number } {
   const split = splitHostPort(text);
   if (split === undefined) throw new InvariantError(`${text} was not checked as host:port`);
   return split;
+}
+
+function retentionOf({ auditEntries, auditDays }: ServerConfig): RetentionLimits {
+  const audit = { auditWrite: auditEntries, auditRefusal: Math.ceil(auditEntries / 4) };
+  return { audit, auditAgeMs: auditDays * 24 * 3_600_000, events: maxEvents };
 }
 
 async function openTracing(

@@ -127,6 +127,8 @@ const nothing: Omit<Ports, 'backups' | 'view' | 'tokens'> = {
   },
   proxies: { list: () => [], get: () => undefined, config: () => undefined, compare: () => 0 },
   explain: { virtualService: () => undefined, commit: () => undefined },
+  events: { list: () => [], onHappened: () => () => undefined },
+  audit: () => ({ auditWrite: [], auditRefusal: [] }),
   unready: () => [notWhole],
   metrics: async () => '',
   metricsContentType: 'text/plain; version=0.0.4; charset=utf-8',

@@ -25,6 +25,8 @@ export interface XdsDoorOptions {
   readonly mirror: Mirror;
   /** Undefined: whoever reaches the door is let in. */
   readonly mutualTls: MutualTls | undefined;
+  /** A client was not let in. */
+  readonly onRefused: NonNullable<MutualTls['xds']['onRefused']>;
   readonly metrics: Metrics;
   readonly slices: SliceMeter;
   readonly onProgress: (progress: readonly Progress[]) => void;
@@ -52,7 +54,7 @@ export async function openXdsDoor(options: XdsDoorOptions): Promise<XdsDoor> {
     slices: options.slices,
     onSlow: { count: (count) => metrics.slowStreams.set(count), cut: () => metrics.cutStreams.inc() },
     trust: { opened: (stream) => catchUp.add(stream), closed: (stream) => catchUp.remove(stream) },
-    ...(mutualTls === undefined ? {} : { tls: mutualTls.xds }),
+    ...(mutualTls === undefined ? {} : { tls: { ...mutualTls.xds, onRefused: options.onRefused } }),
   });
   // Revocation lists are a part of the credentials.
   mutualTls?.xds.live.onChange(() => xds.reviewPeers());

@@ -15,6 +15,8 @@ export interface ProgressSinks {
   readonly measurements: Pick<Measurements, 'seen'>;
   /** The object as it stands; undefined when it is gone. */
   readonly objectOf: (key: ObjectKey) => FairwayObject | undefined;
+  /** For what is told of it to people. */
+  readonly happened: (event: Progress) => void;
   readonly log: Logger;
   /** A proxy asked for a secret of another fleet, and was told that there is none. */
   readonly onForeign?: (event: Extract<Progress, { readonly kind: 'foreign' }>) => void;
@@ -38,7 +40,10 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
           peer: event.peer,
           version: event.node.version,
         });
-        nodes.connected({ nodeId: event.nodeId, fleet: event.node.cluster, version: event.node.version }, event.at);
+        nodes.connected(
+          { nodeId: event.nodeId, fleet: event.node.cluster, version: event.node.version, peer: event.peer },
+          event.at,
+        );
         return;
       case 'closed':
         log.info({ event: 'proxy_disconnected', nodeId: event.nodeId });
@@ -94,7 +99,10 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
     deliveries.observe(progress);
     sinks.commits.observe(progress);
     sinks.measurements.seen(progress);
-    for (const event of progress) take(event);
+    for (const event of progress) {
+      take(event);
+      sinks.happened(event);
+    }
     sinks.onProgress();
     if (progress.some(({ kind }) => kind === 'opened' || kind === 'closed' || kind === 'filled')) sinks.onProxies();
   };

@@ -5,6 +5,14 @@
  * somebody asks and stored nowhere. Only since when a condition has its status is stored, as a transition.
  */
 export { type ConditionDraft, transitionsOf } from './conditions.ts';
+export {
+  type EventReason,
+  type EventRecord,
+  eventReasons,
+  type Happening,
+  likenessOf,
+  maxEventMessage,
+} from './event-record.ts';
 export { mergeEvidence } from './evidence.ts';
 export { type ExplainSources, type Explanation, explain } from './explain.ts';
 export { type RecordWrite, upgradeRecords } from './former-records.ts';

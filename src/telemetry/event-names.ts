@@ -32,6 +32,8 @@ export const eventNames = {
   login_failed: 'somebody said who they are and was not believed',
   issuer_unavailable: 'the OpenID provider cannot be asked, so that nobody can tell whether a token is good',
   access_refused: 'somebody asked for what they may not do',
+  audit: 'somebody wrote something, or was refused: the record as it is kept in the store',
+  audit_not_stored: 'records of refusals could not be stored; it is tried again',
   watch_behind: 'a watch was too slow for the changes that are kept, and is ended',
   history_left: 'former specs of deleted objects could not be removed',
 
@@ -50,6 +52,7 @@ export const eventNames = {
   controllers_not_cleared: 'what controllers left could not be cleared away; it is tried again',
   transitions_not_stored: 'times of conditions could not be stored; it is tried again',
   searches_not_stored: 'what a search decided could not be stored; it is tried again',
+  retention_failed: 'what is too old or too much could not be taken away; it is tried again',
   drains_not_stored: 'what drains could not be stored; it is tried again',
 
   // observe
@@ -57,6 +60,7 @@ export const eventNames = {
   presence_not_stored: 'that this controller is there could not be stored; it is tried again',
   deliveries_not_stored: 'how far the proxies are could not be stored; it is tried again',
   nodes_not_stored: 'what was seen of proxies could not be stored; it is tried again',
+  events_not_stored: 'what happened could not be stored; it is tried again',
   refusals_not_stored: 'what proxies refused could not be stored; it is tried again',
 
   // pki

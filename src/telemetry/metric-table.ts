@@ -184,7 +184,7 @@ export const metricTable = {
   reports: {
     name: 'fairway_reports_total',
     type: 'counter',
-    help: 'What was seen of proxies, by kind: opened, filled, acked, rejected, withheld, proven, stalled, closed',
+    help: 'What was seen of proxies, by kind: opened, filled, acked, rejected, withheld, proven, foreign, stalled, closed',
     labels: ['kind'],
   },
 } as const satisfies Readonly<Record<string, MetricInfo>>;

@@ -122,8 +122,8 @@ describe('an atomic apply', () => {
       expect(answer.status, answer.text).toBe(200);
     }
     const { entries } = await api.store.list('history/');
-    // 13 former generations of each, of which at least 28 a commit were taken away once there were more than 10.
-    expect(entries.length).toBeLessThanOrEqual(50 * 13 - 3 * 28);
+    // 13 former generations of each, of which at least 19 a commit were taken away once there were more than 10.
+    expect(entries.length).toBeLessThanOrEqual(50 * 13 - 3 * 19);
     for (let i = 15; i <= 25; i++) await api.put(pool('p0', { connectTimeout: `${i}s` }));
     expect((await api.store.list('history/BackendPool/default/p0/')).entries).toHaveLength(10);
   });

@@ -60,6 +60,8 @@ describe('/openapi.json', () => {
         '/v1/tokens/{id}',
         '/v1/whoami',
         '/v1/controllers',
+        '/v1/audit',
+        '/v1/events',
         '/v1/proxies',
         '/v1/commits/{revision}',
         '/v1/proxies/{node}',

@@ -266,6 +266,12 @@ describe('the xDS port', () => {
         .split('\n')
         .filter((line) => line.includes('"secret_refused"'));
     await until('the refusal to be told', () => told().length > 0);
+    await until('the event', async () => {
+      const { body } = await fairway.call('GET', '/v1/events?reason=SecretRefused&name=port-1');
+      return body.items.length === 1;
+    });
+    const { body: audit } = await fairway.call('GET', '/v1/audit?who=port-1&outcome=refused');
+    expect(audit.items).toMatchObject([{ code: 'Forbidden', from: '127.0.0.1', request: 'xDS stream' }]);
     expect(told().map((line) => JSON.parse(line))).toMatchObject([{ nodeId: 'port-1', fleet: 'edge', name }]);
     expect(stream.client.resources(typeUrls.secret).size).toBe(0);
   });

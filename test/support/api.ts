@@ -4,11 +4,13 @@ import { expect } from 'vitest';
 import {
   type AccessOptions,
   createApi,
+  createRefusalLog,
   type Limits,
   type PreviewResult,
   type PreviewWrite,
   type ProxyInfo,
 } from '../../src/api/index.ts';
+import type { EventRecord } from '../../src/status/index.ts';
 import { createMemoryStore, type Store } from '../../src/store/index.ts';
 import { createFakeView, type FakeView, type FakeViewOptions } from './fake-view.ts';
 
@@ -23,6 +25,7 @@ export interface TestApi {
   readonly unready: string[];
   /** How old the View says that it may be. */
   readonly viewAge: { ms: number };
+  happen(event: EventRecord): void;
   call(method: Method, url: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** Creates or replaces an object; fails unless it is accepted. */
   put(object: Manifest): Promise<Answer>;
@@ -71,6 +74,10 @@ export interface TestApiOptions {
   readonly access?: AccessOptions;
   /** Adds routes of a test's own. */
   readonly extend?: (app: TestApi['app']) => void;
+  /** Default: stands still at {@link testTime}. */
+  readonly clock?: () => number;
+  /** Keeps refusals for the audit, those that are alike counted for so long. */
+  readonly refusalWindowMs?: number;
   readonly view?: FakeViewOptions;
   /** Wraps the store, for instance to let others come first. */
   readonly store?: (store: Store) => Store;
@@ -84,11 +91,22 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
   const proxies: ProxyInfo[] = [];
   const unready: string[] = [];
   const viewAge = { ms: 0 };
+  const events: EventRecord[] = [];
+  const listeners = new Set<(happened: readonly EventRecord[]) => void>();
+  const onHappened = (listener: (happened: readonly EventRecord[]) => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
   const output: string[] = [];
   let ids = 0;
+  const newId = () => `id-${++ids}`;
+  const log = pino({ level: 'trace' }, { write: (line: string) => output.push(line) });
+  const { clock = () => testTime, refusalWindowMs: windowMs } = options;
+  const refusals = windowMs === undefined ? undefined : createRefusalLog({ store, newId, clock, log, windowMs });
   const app = createApi({
     access: options.access ?? { authentication: 'none' },
     store,
+    ...(refusals !== undefined && { refusals }),
     ports: {
       controllers: () => [],
       viewAgeMs: () => viewAge.ms,
@@ -114,13 +132,15 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
         backup: async () => (async function* () {})(),
         restore: async () => ({ entries: 0, revision: '0', backup: { revision: '0', createdAt: '' } }),
       },
+      events: { list: () => events, onHappened },
+      audit: () => view.audit,
       unready: () => unready,
       metrics: async () => '# HELP fairway_up 1 while it runs\nfairway_up 1\n',
       metricsContentType: 'text/plain; version=0.0.4; charset=utf-8',
     },
-    clock: () => testTime,
-    newId: () => `id-${++ids}`,
-    log: pino({ level: 'trace' }, { write: (line: string) => output.push(line) }),
+    clock,
+    newId,
+    log,
     ...(options.limits !== undefined && { limits: options.limits }),
   });
   options.extend?.(app);
@@ -159,6 +179,10 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     proxies,
     unready,
     viewAge,
+    happen(event) {
+      events.push(event);
+      for (const listener of listeners) listener([event]);
+    },
     call,
     async put(object) {
       const answer = await call('PUT', urlOf(object), object);
@@ -168,6 +192,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     everything: () => output.join('\n'),
     async close() {
       await app.close();
+      await refusals?.close();
       await view.close();
       await memory.close();
     },

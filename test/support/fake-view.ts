@@ -1,5 +1,6 @@
 import type { TokenRecord } from '../../src/access/index.ts';
-import type { Change, Status, Tokens, View } from '../../src/api/index.ts';
+import type { AuditNames, Change, Status, Tokens, View } from '../../src/api/index.ts';
+import { auditKinds } from '../../src/audit/index.ts';
 import { FairwayError } from '../../src/lib/errors.ts';
 import {
   decodeStored,
@@ -19,6 +20,8 @@ export interface FakeView extends View {
   readonly tokens: Tokens;
   /** Gives an object a condition besides `Accepted`, by way of the store as transitions come. */
   setCondition(key: ObjectKey, type: string, status: Condition['status']): Promise<void>;
+  /** Names of the records for the audit. */
+  readonly audit: AuditNames;
   pin(key: ObjectKey, generation: number | undefined): void;
   /** How many listen to changes now. */
   readonly listeners: number;
@@ -38,6 +41,7 @@ export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions 
   const conditions = new Map<ObjectKey, readonly Condition[]>();
   const tokens = new Map<string, TokenRecord>();
   const pins = new Map<ObjectKey, number>();
+  const audit = { auditWrite: new Set<string>(), auditRefusal: new Set<string>() };
   const listeners = new Set<(revision: number, changes: readonly Change[]) => void>();
   const waiters = new Set<() => void>();
   const controller = new AbortController();
@@ -51,6 +55,10 @@ export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions 
     for (const entry of event.puts) {
       const token = objectKeyIn('token', entry.key);
       if (token !== undefined) tokens.set(token, JSON.parse(entry.value));
+      for (const kind of auditKinds) {
+        const name = objectKeyIn(kind, entry.key);
+        if (name !== undefined) audit[kind].add(name);
+      }
       const key = objectKeyIn('spec', entry.key);
       if (key !== undefined) {
         const object = decodeStored(entry);
@@ -100,6 +108,7 @@ export function createFakeView(store: Store, { kept = 10_000 }: FakeViewOptions 
       return listeners.size;
     },
     tokens: { get: (id) => tokens.get(id), list: () => tokens.values() },
+    audit,
     get: (key) => objects.get(key),
     list: (kind) => [...objects.values()].filter((object) => object.kind === kind),
     referrers: (key) =>

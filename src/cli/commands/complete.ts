@@ -60,6 +60,7 @@ async function ofCommand(
   if (typed.startsWith('-')) return flags(options, typed);
   if (name === 'completion') return matching(['bash', 'zsh', 'fish'], typed);
   if (name === 'proxies') return operands.length === 0 ? objectNames('Node', typed, session) : [];
+  if (name === 'events' || name === 'audit') return operands.length === 0 ? kindOrObject(typed, session) : [];
   if (!namesObjects.includes(name)) return [];
   const [kind, ...names] = operands;
   if (kind === undefined) return kindOrObject(typed, session);

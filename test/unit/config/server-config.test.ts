@@ -73,6 +73,8 @@ test('every field can be given in each of the three ways', () => {
     etcdPasswordFile: 'password',
     insecure: 'true',
     traces: 'http://127.0.0.1:4318/v1/traces',
+    auditEntries: 500,
+    auditDays: 30,
     logLevel: 'debug',
   };
   expect(Object.keys(serverFields).sort()).toEqual(Object.keys(values).sort());

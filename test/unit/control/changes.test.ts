@@ -14,6 +14,7 @@ function adoption(revision: number, revisions: readonly number[], first = false)
     commit: { revision, puts: [], removals: [], audiences: [] },
     touched: new Set(),
     over: [],
+    happened: [],
     work: { computed: new Map(), settleMs: 0 },
     first,
   };

@@ -34,7 +34,8 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-const proxy = { nodeId: 'lb-1', fleet: 'edge', version: '1.40.0' };
+const said = { nodeId: 'lb-1', fleet: 'edge', version: '1.40.0' };
+const proxy = { ...said, peer: '10.0.0.7:41234' };
 
 /** Longer than the hold-off. */
 const pause = () => vi.advanceTimersByTimeAsync(1000);
@@ -60,7 +61,7 @@ describe('a proxy that connects', () => {
     nodes.connected(proxy, at(0));
     await pause();
     expect(await registered()).toEqual(['Node/lb-1']);
-    expect(await recordOf('lb-1')).toEqual({ ...proxy, connected: true, since: time(0) });
+    expect(await recordOf('lb-1')).toEqual({ ...said, connected: true, since: time(0) });
     expect(store.commits).toBe(1);
   });
 
