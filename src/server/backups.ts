@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackupEntry, type BackupHeader, encodeBackup, invalidBackup, readBackup } from '../lib/backup.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
+import { beginSlice } from '../lib/in-slices.ts';
 import { objectKeyIn, schemaPrefix, secretsAt, storePrefixes, withCreatedRevision } from '../model/index.ts';
 import {
   compareKeys,
@@ -54,9 +54,6 @@ export interface BackupsOptions {
   readonly newId: () => string;
   readonly log: Logger;
 }
-
-/** Entries between two looks at the clock. */
-const entriesPerTurn = 256;
 
 /** Of one commit of a restore: far below the store's limits. */
 const perCommit = { operations: 100, bytes: 512 * 1024 };
@@ -299,8 +296,9 @@ async function sealedWith(entries: readonly Entry[]): Promise<readonly string[]>
 }
 
 async function* inTurns(entries: readonly Entry[]): AsyncGenerator<Entry, void, undefined> {
-  for (const [i, entry] of entries.entries()) {
-    if (i % entriesPerTurn === entriesPerTurn - 1) await nextTurn();
+  const slice = beginSlice();
+  for (const entry of entries) {
+    await slice.pause();
     yield entry;
   }
 }

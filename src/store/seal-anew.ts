@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { beginSlice } from '../lib/in-slices.ts';
 import type { Sealer } from '../lib/sealer.ts';
 import { openValue, type SecretsAt, sealingOf, sealValue } from './secrets.ts';
 import type { Entry, Store } from './store.ts';
@@ -10,9 +11,6 @@ export interface SealAnewOptions {
   readonly prefixes: readonly string[];
   readonly newId: () => string;
 }
-
-/** Looking for what is to be sealed holds the event loop no longer than this. */
-const sliceMs = 4;
 
 /** Sealing so many takes a few milliseconds; far below the store's limits. */
 const perCommit = 16;
@@ -42,13 +40,11 @@ export async function sealAnew(store: Store, options: SealAnewOptions): Promise<
 
 async function sealedOtherwise(entries: readonly Entry[], { sealer, secretsAt }: SealAnewOptions): Promise<Entry[]> {
   const found: Entry[] = [];
-  let end = performance.now() + sliceMs;
+  const slice = beginSlice();
   for (const entry of entries) {
     const { keyIds, isClear } = sealingOf(entry.key, entry.value, secretsAt(entry.key));
     if (isClear || [...keyIds].some((id) => id !== sealer.keyId)) found.push(entry);
-    if (performance.now() < end) continue;
-    await nextTurn();
-    end = performance.now() + sliceMs;
+    await slice.pause();
   }
   return found;
 }

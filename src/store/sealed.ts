@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FairwayError } from '../lib/errors.ts';
+import { beginSlice } from '../lib/in-slices.ts';
 import type { Sealer } from '../lib/sealer.ts';
 import { checkTransaction } from './limits.ts';
 import { openValue, type SecretsAt, sealValue } from './secrets.ts';
@@ -11,9 +11,6 @@ export interface SealedStoreOptions {
   /** Must hold for each commit that seals something; else the key that seals is no longer in use elsewhere. */
   readonly fence?: Transaction['checks'][number];
 }
-
-/** Opening secrets holds the event loop no longer than this. */
-const sliceMs = 4;
 
 /** Entries without secrets between two looks at the clock. */
 const entriesPerLook = 1024;
@@ -69,16 +66,14 @@ class SealedStore implements Store {
   async list(prefix: string): Promise<Snapshot> {
     const { revision, entries } = await this.#store.list(prefix);
     let opened: Entry[] | undefined;
-    let end = performance.now() + sliceMs;
+    const slice = beginSlice();
     for (const [i, entry] of entries.entries()) {
       const clear = this.#open(entry);
       if (clear !== entry) {
         opened ??= [...entries];
         opened[i] = clear;
       } else if (i % entriesPerLook !== 0) continue;
-      if (performance.now() < end) continue;
-      await nextTurn();
-      end = performance.now() + sliceMs;
+      await slice.pause();
     }
     return { revision, entries: opened ?? entries };
   }

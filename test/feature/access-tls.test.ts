@@ -195,6 +195,12 @@ describe('the command line', () => {
     expect((await run('whoami', contexts({ ca: 'servers.pem' }))).out).toContain('admin (token)');
   });
 
+  it('saves and restores over TLS', async () => {
+    const env = contexts({ ca: 'servers.pem', tokenFile: 'admin-token' });
+    expect(await run(`backup ${path('store.backup')}`, env)).toMatchObject({ code: 0, err: '' });
+    expect(await run(`restore --force ${path('store.backup')}`, env)).toMatchObject({ code: 0, err: '' });
+  });
+
   it('watches over TLS too', async () => {
     const ended = new AbortController();
     let seen = '';
