@@ -2,6 +2,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { newDataKey } from '../../src/lib/sealer.ts';
 import { openSchema } from '../../src/server/schema.ts';
@@ -64,33 +65,51 @@ describe.each(formerStores)('a store of version 1, %s', (name) => {
   });
 
   test('is migrated to the end when each of the commits in between was the last of a process', async () => {
-    const whole = await migrated(await former(name));
+    const whole = await migrated(await inMemory(name));
     for (let commits = 0; ; commits++) {
-      const data = await former(name);
-      const broken = await openSqliteStore({ folder: data });
-      const failure = await open(failingAfter(broken, commits)).then(
+      const store = await inMemory(name);
+      const failure = await open(failingAfter(store, commits)).then(
         () => undefined,
         (error: Error) => error.message,
       );
-      await broken.close();
       if (failure === undefined) {
         expect(commits).toBeGreaterThan(3);
         break;
       }
       expect(failure).toBe('the process ends here');
-      expect(await migrated(data), `after ${commits} commits`).toEqual(whole);
-      expect(found(await bytesIn(data))).toBe(0);
+      expect(await migrated(store), `after ${commits} commits`).toEqual(whole);
     }
+  });
+
+  test('leaves nothing in clear on the disk when its migration was broken off', async () => {
+    const data = await former(name);
+    const broken = await openSqliteStore({ folder: data });
+    await expect(open(failingAfter(broken, 3))).rejects.toThrow('the process ends here');
+    await broken.close();
+    const store = await openSqliteStore({ folder: data });
+    await open(store);
+    await store.close();
+    expect(found(await bytesIn(data))).toBe(0);
   });
 });
 
-/** Opens the store of a folder and gives what it holds then, secrets in clear, without revisions and serials. */
-async function migrated(data: string): Promise<readonly (readonly [string, string])[]> {
-  const sqlite = await openSqliteStore({ folder: data });
-  const { store } = await open(sqlite);
-  const { entries } = await store.list('');
-  await store.close();
-  return entries.map(({ key, value }) => [key, value] as const);
+/** A former store, copied into memory. */
+async function inMemory(name: (typeof formerStores)[number]): Promise<Store> {
+  const db = new DatabaseSync(join(await former(name), 'fairway.db'));
+  const rows = db.prepare('SELECT key, value FROM entries').all() as unknown as { key: string; value: string }[];
+  db.close();
+  const store = createMemoryStore();
+  onTestFinished(() => store.close());
+  for (const { key, value } of rows) {
+    await store.commit({ id: newId(), checks: [], puts: [{ key, value }], deletes: [] });
+  }
+  return store;
+}
+
+/** Opens a store and gives what it holds then, with secrets in clear. */
+async function migrated(below: Store): Promise<readonly (readonly [string, string])[]> {
+  const { store } = await open(below);
+  return (await store.list('')).entries.map(({ key, value }) => [key, value] as const);
 }
 
 function failingAfter(store: Store, commits: number): Store {
@@ -110,16 +129,8 @@ function failingAfter(store: Store, commits: number): Store {
 }
 
 test('two controllers that open one store at once migrate it as one does', async () => {
-  const data = await former('pins-by-object');
-  const sqlite = await openSqliteStore({ folder: data });
-  const { entries } = await sqlite.list('');
-  await sqlite.close();
-  const whole = await migrated(data);
-  const shared = createMemoryStore();
-  onTestFinished(() => shared.close());
-  for (const { key, value } of entries) {
-    await shared.commit({ id: newId(), checks: [], puts: [{ key, value }], deletes: [] });
-  }
+  const whole = await migrated(await inMemory('pins-by-object'));
+  const shared = await inMemory('pins-by-object');
   const opened = await Promise.all([open(shared), open(shared), open(shared)]);
   for (const { store } of opened) {
     expect((await store.list('')).entries.map(({ key, value }) => [key, value])).toEqual(whole);

@@ -13,6 +13,6 @@ export const formerStores = ['pins-without-uid', 'pins-by-object', 'searches'] a
 export function makeFormerStore(name: (typeof formerStores)[number], folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const db = new DatabaseSync(join(folder, 'fairway.db'));
-  db.exec(readFileSync(new URL(`${name}.sql`, import.meta.url), 'utf8'));
+  db.exec(`BEGIN; ${readFileSync(new URL(`${name}.sql`, import.meta.url), 'utf8')} COMMIT;`);
   db.close();
 }
