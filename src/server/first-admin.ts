@@ -55,8 +55,9 @@ export async function prepareAdmin(options: FirstAdminOptions): Promise<FirstAdm
   await mkdir(home, { recursive: true });
   const made = `${tokenFile}.${newId()}`;
   await writeFile(made, `${text}\n`, { mode: 0o600, flag: 'wx' });
-  // Of a binding that somebody has changed nothing is lost: another one stands beside it.
-  const free = await freeName(store);
+  // Of a binding that somebody has changed nothing is lost: another one stands beside it. At a first start there is one
+  // name, so that of controllers which start at once the second finds it taken.
+  const free = anew ? await freeName(store) : name;
   const key = specKey(objectKey('RoleBinding', undefined, free));
   const outcome = await store.commit({
     id: newId(),

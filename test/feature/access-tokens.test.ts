@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runHere } from '../support/command-line.ts';
@@ -46,6 +46,23 @@ describe('the first start', () => {
     const admin = await prepareAdmin({ ...options, folder: undefined });
     await admin.close();
     expect(await count()).toBe(before);
+  });
+
+  it('of controllers that start at once makes one', async () => {
+    const { prepareAdmin } = await import('../../src/server/first-admin.ts');
+    const { createMemoryStore } = await import('../../src/store/index.ts');
+    const { createLogger } = await import('../../src/telemetry/log.ts');
+    const store = createMemoryStore();
+    const log = createLogger({ level: 'silent' });
+    let ids = 0;
+    const options = { store, folder: undefined, anew: false, newId: () => `id-${++ids}`, now: Date.now, log };
+    const admins = await Promise.all(Array.from({ length: 3 }, () => prepareAdmin(options)));
+    const files = admins.filter(({ tokenFile }) => existsSync(tokenFile));
+    expect(files).toHaveLength(1);
+    expect((await store.list('access/token/')).entries).toHaveLength(1);
+    expect((await store.list('spec/RoleBinding/')).entries).toHaveLength(1);
+    for (const admin of admins) await admin.close();
+    await store.close();
   });
 
   it('leaves it to the command line of the same user, who need say nothing', async () => {
@@ -133,7 +150,7 @@ describe('a token', () => {
   });
 
   it('is known to every controller of the store, and taken back from all of them at once', async () => {
-    const other = await startGuarded({}, { store: server.store });
+    const other = await startGuarded({ dataKeyFile: server.dataKeyFile }, { store: server.store });
     const { token, id } = await server.mint('shared');
     await until('the other one to know it', async () => (await other.call(token, 'GET', '/v1/whoami')).status === 200);
     await server.call(server.admin, 'DELETE', `/v1/tokens/${id}`);
@@ -141,7 +158,7 @@ describe('a token', () => {
       'the other one to refuse it',
       async () => (await other.call(token, 'GET', '/v1/whoami')).status === 401,
     );
-    await other.close({ keepStore: true });
+    await other.close();
   });
 
   const wrong: readonly [name: string, header: string][] = [

@@ -14,6 +14,8 @@ export interface Guarded {
   readonly url: string;
   readonly port: number;
   readonly store: Store;
+  /** Of the data folder, for another server of the same store. */
+  readonly dataKeyFile: string;
   /** The first admin token, as the command line finds it. */
   readonly admin: string;
   /** Variables with which the command line finds it. */
@@ -28,7 +30,7 @@ export interface Guarded {
   logged(): string;
   /** Everything that was answered and logged. */
   everything(): string;
-  close(options?: { readonly keepStore?: boolean }): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface Answer {
@@ -51,7 +53,6 @@ export async function startGuarded(
   const answers: string[] = [];
   const log = createLogger({ level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
   const store = options.store ?? createMemoryStore();
-  let isKept = false;
   const server = await startServer({
     config: {
       ...serverDefaults,
@@ -67,7 +68,8 @@ export async function startGuarded(
       list: (prefix) => store.list(prefix),
       head: () => store.head(),
       watch: (after, signal) => store.watch(after, signal),
-      close: async () => (isKept ? undefined : store.close()),
+      // What was given belongs to whoever gave it.
+      close: async () => (options.store === undefined ? store.close() : undefined),
     },
     env,
     dataKeys,
@@ -105,6 +107,7 @@ export async function startGuarded(
     url,
     port,
     store,
+    dataKeyFile: join(folder, 'data', 'data.key'),
     admin,
     env,
     call,
@@ -117,8 +120,7 @@ export async function startGuarded(
     },
     logged: () => lines.join(''),
     everything: () => [...lines, ...answers].join('\n'),
-    async close({ keepStore = false } = {}) {
-      isKept = keepStore;
+    async close() {
       await server.close();
       rmSync(folder, { recursive: true, force: true });
     },
