@@ -148,3 +148,43 @@ describe('a proxy', () => {
     }
   });
 });
+
+test('the parts of a controller run apart, and each goes on without the others', async () => {
+  const parts = ['api', 'xds', 'control'] as const;
+  const start = (role: string) =>
+    (started as TestCluster).start(`only-${role}`, { flags: ['--roles', role, '--etcd-prefix', '/apart'] });
+  const [api, xds, control] = (await Promise.all(parts.map(start))) as [Controller, Controller, Controller];
+  for (const [path, spec] of Object.entries(objects)) await put(api, path, spec);
+  const told = await until('all to be known', async () => {
+    const list = await api.controllers();
+    return list.length === 3 && list.some(({ leader }) => leader) && list;
+  });
+  expect(told.map(({ id, roles, leader }) => [id, roles, leader])).toEqual([
+    ['only-api', ['api'], false],
+    ['only-control', ['control'], true],
+    ['only-xds', ['xds'], false],
+  ]);
+  expect(told.map(({ xdsAddress }) => xdsAddress !== '')).toEqual([false, false, true]);
+  for (const other of [xds, control]) {
+    expect((await other.call('GET', '/v1/backend-pools')).status).toBe(404);
+    expect((await other.call('GET', '/healthz')).status).toBe(200);
+  }
+
+  const first = await proxy(xds, 'lb-1');
+  await until('the proxy to be filled', () => first.version(typeUrls.endpoint, 'default/web'));
+  await until('the API to know that it has all', async () => {
+    return (await condition(api, poolPath, 'Programmed')).status === 'True';
+  });
+
+  await control.stop();
+  const before = first.version(typeUrls.endpoint, 'default/web');
+  await put(api, poolPath, pool(9300));
+  await until('a write to reach the proxy without a leader', () => {
+    return first.version(typeUrls.endpoint, 'default/web') !== before;
+  });
+  await api.stop();
+  const second = await proxy(xds, 'lb-2');
+  await until('a proxy to be filled without an API', () => second.version(typeUrls.endpoint, 'default/web'));
+  const again = await start('api');
+  expect((await again.call('GET', `/v1/${poolPath}`)).body.spec.members[0].port).toBe(9300);
+});
