@@ -33,6 +33,12 @@ export const callLimitMs = 1_800;
  */
 const patienceMs = 400;
 
+/**
+ * Unless it answers others meanwhile: then it is busy, and to be asked twice by all makes that worse. Only what takes
+ * longer than this may have been lost.
+ */
+const busyPatienceMs = 1_000;
+
 /** A pause before a member is asked that comes after one which has failed at once. */
 const retryPauseMs = 50;
 
@@ -68,11 +74,14 @@ export interface CallLimits {
  */
 export class EtcdConnection {
   readonly #endpoints: readonly EtcdEndpoint[];
+  /** When each of them answered last. */
+  readonly #answeredAt: number[];
   #current = 0;
   #closed = false;
 
   constructor(options: EtcdConnectionOptions) {
     this.#endpoints = options.endpoints.map((url) => new EtcdEndpoint(clientOptions(url, options)));
+    this.#answeredAt = this.#endpoints.map(() => Number.NEGATIVE_INFINITY);
     // Not all controllers at one member.
     this.#current = Math.floor(Math.random() * this.#endpoints.length);
   }
@@ -112,9 +121,18 @@ export class EtcdConnection {
           clearTimeout(next);
           next = setTimeout(ask, pauseMs);
         };
-        next = setTimeout(() => goOn(0), patienceMs);
+        const begun = performance.now();
+        const lookAgain = (): void => {
+          const isBusy = (this.#answeredAt[at] as number) > performance.now() - patienceMs;
+          if (isBusy && performance.now() - begun < busyPatienceMs) next = setTimeout(lookAgain, patienceMs / 2);
+          else goOn(0);
+        };
+        next = setTimeout(lookAgain, patienceMs);
         attempt(this.#endpoints[at] as EtcdEndpoint, limits).then(
-          (value) => finish(() => resolve(value)),
+          (value) => {
+            this.#answeredAt[at] = performance.now();
+            finish(() => resolve(value));
+          },
           (error: unknown) => {
             if (isPassing(error)) {
               last = error;

@@ -1,12 +1,11 @@
 import type { IEvent, IKeyValue, IRangeResponse } from 'etcd3';
 import { FairwayError } from '../lib/errors.ts';
+import { EtcdCommits } from './etcd-commits.ts';
 import { callLimitMs, EtcdConnection, type EtcdConnectionOptions, isCompacted } from './etcd-connection.ts';
 import { EtcdElection } from './etcd-election.ts';
 import { EtcdHistory } from './etcd-history.ts';
 import { createKeyspace, type KeyRange, type Keyspace, revisionOf } from './etcd-keys.ts';
-import { type Answer, answerOf, requestOf, voidAnswerOf, voidRequestOf } from './etcd-transaction.ts';
 import { followRange } from './etcd-watch.ts';
-import { KeyOrder } from './key-order.ts';
 import { checkPrefix, checkTransaction } from './limits.ts';
 import { ChangeLog, compacted, type LogBounds, sizeOf } from './log.ts';
 import {
@@ -106,13 +105,6 @@ async function look(connection: EtcdConnection, keyspace: Keyspace, limitMs: num
   };
 }
 
-/** What is known of a transaction on its way. */
-interface Sent {
-  /** It may be committed although its call has failed. */
-  unknown: boolean;
-  staleId: Revision;
-}
-
 /**
  * A store in an etcd cluster, which other processes use as well. Revisions are etcd's own: they grow with each commit
  * and skip what others write to the cluster.
@@ -127,13 +119,11 @@ class EtcdStore implements Store {
   readonly #notice: (notice: EtcdNotice) => void;
   readonly #retain: LogBounds;
   readonly #log: ChangeLog;
-  readonly #order = new KeyOrder();
+  readonly #commits: EtcdCommits;
   readonly #closing = new AbortController();
   readonly #calls = new Set<Promise<unknown>>();
   readonly #following: Promise<void>;
   #history: EtcdHistory;
-  /** The newest commit that was acknowledged here; the watch may tell of it a little later. */
-  #acknowledged: Revision = 0;
   /** When the watch has last had a sign of life. */
   #heardAt = performance.now();
   #told: (() => void)[] = [];
@@ -156,13 +146,20 @@ class EtcdStore implements Store {
       older: (after) => this.#readOlder(after),
     });
     this.#history = this.#historyFrom(start);
+    this.#commits = new EtcdCommits({
+      connection,
+      keyspace,
+      history: () => this.#history,
+      caughtUp: (revision, limitMs) => this.#toldOf(revision, limitMs),
+      notice: this.#notice,
+    });
     this.#following = this.#follow(start.at);
   }
 
   commit(transaction: Transaction): Promise<CommitOutcome> {
     return this.#call('committing a transaction', async () => {
       checkTransaction(transaction);
-      return this.#commitInOrder(transaction);
+      return this.#commits.commit(transaction);
     });
   }
 
@@ -200,7 +197,7 @@ class EtcdStore implements Store {
 
   async *watch(after: Revision, signal: AbortSignal): AsyncIterable<WatchEvent> {
     // What was acknowledged counts from the first event on, so that a revision that it has pushed out is compacted.
-    if (!signal.aborted) await this.#toldOf(this.#acknowledged, callLimitMs);
+    if (!signal.aborted) await this.#toldOf(this.#commits.acknowledged, callLimitMs);
     yield* this.#log.watch(after, signal);
   }
 
@@ -210,9 +207,8 @@ class EtcdStore implements Store {
   }
 
   async #shutDown(): Promise<void> {
-    const settled = Promise.allSettled([...this.#calls]);
     this.#log.close(closedError('watching'));
-    await settled;
+    await Promise.allSettled([...this.#calls, this.#commits.close()]);
     this.#closing.abort();
     await Promise.allSettled([this.#following, this.#compacting]);
     this.#connection.close();
@@ -255,138 +251,6 @@ class EtcdStore implements Store {
     const key = Buffer.concat([last.key, Buffer.of(0)]);
     return this.#connection.call('listing', (endpoint, limits) =>
       endpoint.kv.range({ key, range_end, revision, limit: pageItems }, limits),
-    );
-  }
-
-  /**
-   * In the order in which transactions that meet at a key were asked for. One whose outcome is not known keeps its
-   * place until it is: what is written later is never overtaken by it.
-   */
-  #commitInOrder(transaction: Transaction): Promise<CommitOutcome> {
-    const { promise, resolve, reject } = Promise.withResolvers<CommitOutcome>();
-    const { id, checks, puts, deletes } = transaction;
-    const writes = [...puts.map(({ key }) => `data/${key}`), ...deletes.map((key) => `data/${key}`), `id/${id}`];
-    const end = performance.now() + callLimitMs;
-    const late = setTimeout(() => {
-      reject(new FairwayError('StoreUnavailable', 'committing a transaction: an earlier one of the same key hangs'));
-    }, callLimitMs);
-    const call = this.#order.run({ reads: checks.map(({ key }) => `data/${key}`), writes }, async () => {
-      clearTimeout(late);
-      const leftMs = end - performance.now();
-      // Refused by the timer above.
-      if (leftMs <= 0) return;
-      const sent: Sent = { unknown: false, staleId: 0 };
-      try {
-        resolve(await this.#commit(transaction, leftMs, sent));
-      } catch (error) {
-        reject(error);
-        if (sent.unknown) await this.#settle(id, sent.staleId);
-      }
-    });
-    // It is not only waited for by who asked: closing waits for what is not settled yet.
-    this.#calls.add(call);
-    void call.then(() => this.#calls.delete(call));
-    return promise;
-  }
-
-  async #commit(transaction: Transaction, limitMs: number, sent: Sent): Promise<CommitOutcome> {
-    const end = performance.now() + limitMs;
-    for (;;) {
-      let attempts = 0;
-      const answer = await this.#send(transaction, sent.staleId, end - performance.now(), () => {
-        attempts += 1;
-        sent.unknown = true;
-      });
-      if (answer.kind === 'committed') return this.#committed(answer.revision);
-      if (answer.kind === 'idTaken') {
-        // The floor counts with all that was acknowledged.
-        await this.#toldOf(this.#acknowledged, end - performance.now());
-        if (answer.committed && answer.revision > this.#history.floor) return this.#committed(answer.revision);
-        sent.staleId = answer.revision;
-        continue;
-      }
-      if (attempts > 1) {
-        // An attempt before this one may be on its way still, and find that the checks hold when it arrives.
-        const settled = await this.#makeVoid(transaction.id, sent.staleId, end - performance.now());
-        if (settled !== 'void' && settled.kind === 'idTaken' && settled.committed)
-          return this.#committed(settled.revision);
-      }
-      sent.unknown = false;
-      return { committed: false, failed: await this.#standing(answer, end - performance.now()) };
-    }
-  }
-
-  async #send(transaction: Transaction, staleId: Revision, limitMs: number, onAttempt: () => void): Promise<Answer> {
-    const oldIds = this.#history.takeOldIds(transaction.id);
-    const request = requestOf(transaction, { keyspace: this.#keyspace, staleId }, oldIds);
-    let answer: Answer | undefined;
-    try {
-      const response = await this.#connection.call(
-        'committing a transaction',
-        (endpoint, limits) => {
-          onAttempt();
-          return endpoint.kv.txn(request, limits);
-        },
-        limitMs,
-      );
-      answer = answerOf(transaction, staleId, response);
-      return answer;
-    } finally {
-      if (answer?.kind !== 'committed') this.#history.give(oldIds);
-    }
-  }
-
-  async #makeVoid(id: string, staleId: Revision, limitMs: number): Promise<'void' | Answer> {
-    const request = voidRequestOf(id, { keyspace: this.#keyspace, staleId });
-    const response = await this.#connection.call(
-      'settling a transaction',
-      (endpoint, limits) => endpoint.kv.txn(request, limits),
-      limitMs,
-    );
-    return voidAnswerOf(staleId, response);
-  }
-
-  /** Until it is known what became of a transaction, or the store is closed: then nobody here writes after it. */
-  async #settle(id: string, staleId: Revision): Promise<void> {
-    this.#notice({ event: 'outcome_unknown', id });
-    while (!this.#closing.signal.aborted && this.#closed === undefined) {
-      try {
-        await this.#makeVoid(id, staleId, callLimitMs);
-        this.#notice({ event: 'outcome_settled', id });
-        return;
-      } catch (error) {
-        if (!(error instanceof FairwayError)) throw error;
-      }
-    }
-  }
-
-  #committed(revision: Revision): CommitOutcome {
-    this.#acknowledged = Math.max(this.#acknowledged, revision);
-    return { committed: true, revision };
-  }
-
-  /** What stands at the keys whose checks did not hold; as of the refusal, unless that is compacted already. */
-  async #standing({ failed, revision }: Extract<Answer, { kind: 'refused' }>, limitMs: number) {
-    const read = async (key: string, at: string | undefined): Promise<Entry | undefined> => {
-      const { kvs } = await this.#connection.call(
-        'committing a transaction',
-        (endpoint, limits) =>
-          endpoint.kv.range(
-            { key: this.#keyspace.data(key), ...(at === undefined ? {} : { revision: at, serializable: false }) },
-            limits,
-          ),
-        limitMs,
-      );
-      return kvs[0] && this.#keyspace.entry(kvs[0]);
-    };
-    return Promise.all(
-      failed.map(async (key) => ({
-        key,
-        entry: await read(key, String(revision)).catch((error: unknown) => {
-          if (!isCompacted(error)) throw error;
-          return read(key, undefined);
-        }),
-      })),
     );
   }
 
