@@ -57,8 +57,6 @@ declare module 'fastify' {
   }
 }
 
-const methods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-
 export type Operations = { readonly [M in 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE']?: Operation };
 
 /** Registers what a path can do (GET answers HEAD too), and refuses the other methods with what it can. */
@@ -83,7 +81,8 @@ export function addPath(
   }
   const allow = [...allowed].join(', ');
   app.route({
-    method: methods.filter((method) => !allowed.has(method)),
+    // All that the framework can read, whichever its version makes of them.
+    method: (app.supportedMethods as HTTPMethods[]).filter((method) => !allowed.has(method)),
     url,
     // The answer does not depend on whether the server is ready, nor on the body: it is refused before it is read.
     config: { always: true, access: 'identified' },

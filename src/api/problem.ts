@@ -63,7 +63,7 @@ export function fairwayErrorOf(error: unknown, bodyLimit?: number): FairwayError
 
 /** Refusals of fastify and of Node's HTTP parser, by their codes. */
 function frameworkRefusal(error: unknown, bodyLimit: number | undefined): FairwayError | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
   const cause = { cause: error };
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
@@ -71,6 +71,7 @@ function frameworkRefusal(error: unknown, bodyLimit: number | undefined): Fairwa
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_TYPE':
     case 'FST_ERR_CTP_EMPTY_TYPE':
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
       return new FairwayError('UnsupportedMediaType', `reading the body: ${mediaTypeAdvice}`, cause);
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new FairwayError('MalformedBody', 'reading the body: it is not as long as Content-Length says', cause);
@@ -81,8 +82,16 @@ function frameworkRefusal(error: unknown, bodyLimit: number | undefined): Fairwa
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new FairwayError('MalformedBody', 'reading the request: it did not arrive in time', cause);
     default:
-      return undefined;
+      // One that a later version of the framework has: the fault is the client's all the same.
+      return error.code.startsWith('FST_') && isClientFault(error)
+        ? new FairwayError('MalformedBody', 'reading the request: it cannot be taken as it is', cause)
+        : undefined;
   }
+}
+
+function isClientFault(error: Error): boolean {
+  const status = 'statusCode' in error ? Number(error.statusCode) : 0;
+  return status >= 400 && status < 500;
 }
 
 /** What may be sent, in words for whoever sent something else. */

@@ -369,6 +369,9 @@ describe('requests', () => {
     ['POST', '/v1/backend-pools', '{}', {}, 405, 'MethodNotAllowed'],
     ['DELETE', '/v1/apply', undefined, {}, 405, 'MethodNotAllowed'],
     ['PUT', '/healthz', '{}', {}, 405, 'MethodNotAllowed'],
+    ['TRACE', '/healthz', undefined, {}, 405, 'MethodNotAllowed'],
+    ['QUERY', '/healthz', undefined, {}, 405, 'MethodNotAllowed'],
+    ['QUERY', '/v1/nothing', undefined, {}, 415, 'UnsupportedMediaType'],
     [
       'PUT',
       '/v1/scopes/default/backend-pools/web',

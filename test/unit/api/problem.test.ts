@@ -69,6 +69,7 @@ describe('an error that is none of the table', () => {
   it.each([
     ['FST_ERR_CTP_BODY_TOO_LARGE', 'TooLarge'],
     ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'UnsupportedMediaType'],
+    ['FST_ERR_ROUTE_MISSING_CONTENT_TYPE', 'UnsupportedMediaType'],
     ['FST_ERR_CTP_INVALID_CONTENT_LENGTH', 'MalformedBody'],
     ['FST_ERR_BAD_URL', 'InvalidParameter'],
     ['HPE_HEADER_OVERFLOW', 'TooLarge'],
@@ -76,6 +77,15 @@ describe('an error that is none of the table', () => {
     ['FST_ERR_SOMETHING', 'Internal'],
   ])('of the framework becomes one: %s', (code, want) => {
     expect(fairwayErrorOf(Object.assign(new Error('x'), { code }), 1024).code).toBe(want);
+  });
+
+  it.each([
+    [400, 'MalformedBody'],
+    [499, 'MalformedBody'],
+    [500, 'Internal'],
+  ])('of the framework, with status %i, is %s', (statusCode, want) => {
+    expect(fairwayErrorOf(Object.assign(new Error('x'), { code: 'FST_ERR_NEW', statusCode })).code).toBe(want);
+    expect(fairwayErrorOf(Object.assign(new Error('x'), { code: 'OTHER', statusCode })).code).toBe('Internal');
   });
 
   it('of a body that is too large names the limit', () => {
