@@ -94,8 +94,8 @@ export class Agenda {
     if (list === undefined) return;
     const place = list.places.get(name);
     if (place === undefined || place < this.#at) return;
-    this.#done.add(name);
-    if (place === this.#at) this.#skipDone();
+    if (place === this.#at) this.pass(1);
+    else this.#done.add(name);
   }
 
   #skipDone(): void {

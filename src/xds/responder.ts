@@ -204,8 +204,17 @@ function dispatch(
   state.owesAnswer = false;
   state.sentRevision = revision;
   const dueAt = now + stream.host.options.answerMs + warmupMs;
-  const sent = { nonce, sentAt: now, dueAt, revision, puts: forms, removals: gone, older };
-  state.fly({ ...sent, overdue: false, takenBack: undefined });
+  state.fly({
+    nonce,
+    sentAt: now,
+    dueAt,
+    revision,
+    puts: forms,
+    removals: gone,
+    older,
+    overdue: false,
+    takenBack: undefined,
+  });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
   const frame = frameResponse(stream.host.responseHead(stream.protocol, state.type), { nonce, removed }, chunks);
