@@ -70,13 +70,7 @@ export async function openWatch(request: FastifyRequest, reply: FastifyReply, ap
   reply.type(isSse ? eventStream : ndjson);
   if (request.method === 'HEAD') return reply.send();
 
-  const owner = identityKey(watch.authority.identity);
-  if (watches.openOf(owner) >= limits.watchesPerIdentity) {
-    throw tooMany(
-      `watching: you have ${limits.watchesPerIdentity} watches open, and may not have more`,
-      limits.bookmarkMs,
-    );
-  }
+  const owner = watchOwner(api, watch.authority);
   const controller = new AbortController();
   const { signal } = controller;
   const text = isSse ? sseText : ndjsonText;
