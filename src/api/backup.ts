@@ -28,9 +28,9 @@ export function addBackup(app: FastifyInstance, { backups }: Pick<Ports, 'backup
   });
   const query = { force: flag('Replace what a store holds that is not empty.') } as const;
   // In a scope of its own, where the body stays a stream.
-  app.register(async (scope) => {
+  app.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(backupMediaType, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser(backupMediaType, (_request, body, take) => take(null, body));
     addPath(
       scope,
       '/v1/restore',
@@ -54,5 +54,6 @@ export function addBackup(app: FastifyInstance, { backups }: Pick<Ports, 'backup
       // A restore that was broken off leaves a store that is not whole, so that no server is ready until the next one.
       { always: true },
     );
+    done();
   });
 }

@@ -18,11 +18,12 @@ const contentSecurityPolicy = [
 /** `/docs`: the OpenAPI document for people, with a form to try each operation. */
 export function addDocs(app: FastifyInstance, document: Document): void {
   // It describes the program and holds no data: a browser has no token to show before it has seen the page.
-  app.register(async (pages) => {
+  app.register((pages, _options, done) => {
     pages.addHook('onRoute', (route) => {
       route.config = { ...route.config, access: 'open' };
     });
     addPages(pages, document);
+    done();
   });
 }
 
