@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { become } from './setup/become.js';
+import { limitHeap } from './setup/heap.js';
 import { nodeMajor, requireNode, root } from './setup/project.js';
 
 /** The CLI: TypeScript in the repository, JavaScript in an installed package (Node refuses TypeScript there). */
@@ -18,6 +19,7 @@ async function main() {
     become(requireNode(), [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)]);
     return;
   }
+  if (process.argv[2] === 'server') limitHeap(fileURLToPath(import.meta.url), process.argv.slice(2));
   const entry = entries.find((path) => existsSync(path));
   if (entry === undefined)
     throw new Error(`The command line is missing from this installation: there is no ${entries[0]}.`);

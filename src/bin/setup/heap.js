@@ -1,0 +1,24 @@
+/** The heap of a server, which runs for months beside what it configures. */
+
+/**
+ * Half of what V8 sets aside for objects that have just been made, in MiB. Left alone it takes up to 32 and keeps them,
+ * a quarter of a server's memory. With 16 no work takes longer; with 8 what is on its way to many streams at once is moved
+ * to where it is not collected for long.
+ */
+const youngMiB = 16;
+
+const flag = '--max-semi-space-size';
+
+/**
+ * Begins this program anew with the heap that a server is to have, in the same process: V8 takes the size of its heap
+ * only at the start. Returns when that is not needed, or somebody gave the flag, or the platform cannot do it.
+ *
+ * @param {string} script
+ * @param {readonly string[]} args of the script
+ */
+export function limitHeap(script, args) {
+  const given = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''];
+  if (given.some((arg) => arg.includes(flag)) || process.execve === undefined || process.platform === 'win32') return;
+  const { execPath, execArgv } = process;
+  process.execve(execPath, [execPath, `${flag}=${youngMiB}`, ...execArgv, script, ...args], process.env);
+}
