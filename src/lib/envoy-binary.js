@@ -24,7 +24,7 @@ const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
  * @param {Environment} env
  * @returns {string[]}
  */
-function cacheFolders(env) {
+export function cacheFolders(env) {
   if (env['FAIRWAY_CACHE']) return [env['FAIRWAY_CACHE']];
   const user = env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache');
   return [join(user, 'fairway'), join(project, '.cache')];
