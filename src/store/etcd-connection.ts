@@ -46,6 +46,7 @@ const retryPauseMs = 50;
 export class EtcdEndpoint extends Etcd3 {
   constructor(options: IOptions & { readonly hosts: string }) {
     super(options);
+    keepChannels(this.pool);
     if (isIP(new URL(options.hosts).hostname.replace(/^\[|\]$/g, '')) !== 0) leaveOutServerName(this.pool);
   }
 
@@ -199,6 +200,30 @@ function reasonOf(error: unknown): string | undefined {
   return error instanceof Error && /etcd|grpc/i.test(error.constructor.name)
     ? `etcd says: ${error.message}`
     : undefined;
+}
+
+/**
+ * The client closes the channels of a member at each call that fails, and the next call begins new ones with a lookup of
+ * the member's name. Where names of dead members are looked up for seconds, these fill all threads that Node has for it,
+ * and then nothing reaches the living ones either. A channel connects again by itself, at the pace that `clientOptions`
+ * sets: it stays until the end.
+ */
+function keepChannels(pool: unknown): void {
+  const { hosts } = pool as { readonly hosts: readonly ClientHost[] };
+  for (const host of hosts) {
+    const closeChannels = host.resetAllServices.bind(host);
+    const close = host.close.bind(host);
+    host.resetAllServices = () => undefined;
+    host.close = () => {
+      host.resetAllServices = closeChannels;
+      close();
+    };
+  }
+}
+
+interface ClientHost {
+  resetAllServices(): void;
+  close(): void;
 }
 
 /**
