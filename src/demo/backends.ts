@@ -13,8 +13,15 @@ export interface Backend {
   close(): Promise<void>;
 }
 
+/** Where backends listen unless told otherwise: they answer anybody. */
+const loopback = '127.0.0.1';
+
 /** An HTTP server that answers every request with its name and what it was asked, or a TCP server that echoes. */
-export async function startBackend(name: string, { port, protocol }: NeededBackend): Promise<Backend> {
+export async function startBackend(
+  name: string,
+  { port, protocol }: NeededBackend,
+  host: string = loopback,
+): Promise<Backend> {
   const server = protocol === 'HTTP' ? httpBackend(name) : createTcpServer(echo);
   // Connections of Envoy stay open between requests; to close means to end them.
   const sockets = new Set<Socket>();
@@ -22,7 +29,7 @@ export async function startBackend(name: string, { port, protocol }: NeededBacke
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.listen({ host: '127.0.0.1', port, exclusive: true });
+  server.listen({ host, port, exclusive: true });
   await once(server, 'listening');
   return {
     name,
@@ -53,12 +60,12 @@ function echo(socket: Socket): void {
 }
 
 /** Starts what the examples need. HTTP servers are named `backend-1`, `backend-2`, … in the order of their ports. */
-export async function startBackends(needed: readonly NeededBackend[]): Promise<Backend[]> {
+export async function startBackends(needed: readonly NeededBackend[], host?: string): Promise<Backend[]> {
   let count = 0;
   const named = needed.map((one) => ({ one, name: one.protocol === 'HTTP' ? `backend-${++count}` : 'echo' }));
   const started: Backend[] = [];
   try {
-    for (const { one, name } of named) started.push(await startBackend(name, one));
+    for (const { one, name } of named) started.push(await startBackend(name, one, host));
     return started;
   } catch (error) {
     await Promise.all(started.map((backend) => backend.close()));

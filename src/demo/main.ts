@@ -30,6 +30,8 @@ through Envoy and changes things under load. Then it goes on running until Ctrl-
 
   --once             end after the walk: exit code 0, or 1 when a step failed
   --backends FOLDER  only start the backends that the manifests of a folder need, on the ports that stand there
+  --backends-listen ADDRESS
+                     address of this machine that those listen on (default 127.0.0.1)
   -h, --help         show this
 `;
 
@@ -51,7 +53,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     return await (options.backends === undefined
       ? demo(told, options.once === true)
-      : onlyBackends(told, options.backends));
+      : onlyBackends(told, options.backends, options['backends-listen']));
   } finally {
     told.forget();
   }
@@ -64,6 +66,7 @@ function readOptions(argv: readonly string[]) {
       options: {
         once: { type: 'boolean' },
         backends: { type: 'string' },
+        'backends-listen': { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
     }).values;
@@ -103,9 +106,9 @@ function listenForSignals(): Told {
 }
 
 /** For somebody who starts the rest by hand. */
-async function onlyBackends({ signal }: Told, folder: string): Promise<number> {
-  const backends = await startBackends(backendsOf(readManifests(folder)));
-  for (const { name, port, protocol } of backends) process.stdout.write(`${name}: ${protocol} on 127.0.0.1:${port}\n`);
+async function onlyBackends({ signal }: Told, folder: string, host = '127.0.0.1'): Promise<number> {
+  const backends = await startBackends(backendsOf(readManifests(folder)), host);
+  for (const { name, port, protocol } of backends) process.stdout.write(`${name}: ${protocol} on ${host}:${port}\n`);
   await aborted(signal);
   await Promise.all(backends.map((backend) => backend.close()));
   return exitCodes.ok;
