@@ -15,8 +15,8 @@ export const title = 'One member changes: what 1,000 streams cost the server, an
 
 const streams = 1000;
 const rounds = 30;
-/** Before the measured rounds, so that no server is measured cold. */
-const warmups = 10;
+/** Before the measured rounds, so that no server is measured cold: V8 takes its time to compile what is hot. */
+const warmups = 50;
 const sizes = [100, 1000] as const;
 
 interface Case {
