@@ -169,11 +169,14 @@ function schemas(): Json {
       description: 'A set, a list, or one object; in YAML any number of documents.',
       oneOf: [object({ objects: list(ref('AnyObject')) }, ['objects']), list(ref('AnyObject')), ref('AnyObject')],
     },
-    ApplyResult: object({
-      revision: text,
-      counts: object({ created: number, updated: number, unchanged: number, deleted: number, failed: number }),
-      objects: list(ref('ApplyOutcome')),
-    }),
+    ApplyResult: object(
+      {
+        revision: text,
+        counts: object({ created: number, updated: number, unchanged: number, deleted: number, failed: number }),
+        objects: list(ref('ApplyOutcome')),
+      },
+      ['revision', 'counts', 'objects'],
+    ),
     ApplyOutcome: object({
       kind: text,
       scope: text,
@@ -236,30 +239,33 @@ const removals = list(object({ fleet: text, listeners: removed, clusters: remove
 const briefConditions = list(object({ type: text, status: text, reason: text, message: text }));
 
 const dryRunSchema = {
-  ...object({
-    dryRun: { const: true },
-    revision: { ...text, description: 'Store revision of the world that it was tried on.' },
-    objects: list(
-      object({
-        kind: text,
-        scope: text,
-        name: text,
-        outcome: { enum: ['created', 'updated', 'unchanged', 'deleted'] },
-        before: ref('AnyObject'),
-        after: ref('AnyObject'),
+  ...object(
+    {
+      dryRun: { const: true },
+      revision: { ...text, description: 'Store revision of the world that it was tried on.' },
+      objects: list(
+        object({
+          kind: text,
+          scope: text,
+          name: text,
+          outcome: { enum: ['created', 'updated', 'unchanged', 'deleted'] },
+          before: ref('AnyObject'),
+          after: ref('AnyObject'),
+        }),
+      ),
+      conditions: list(object({ key: text, before: briefConditions, after: briefConditions })),
+      resources: object({ added: resourceNames, changed: resourceNames, removed: resourceNames }),
+      proxies: { ...list(text), description: 'Connected nodes that would be sent something.' },
+      drains: object({ listeners: list(text), filterChains: list(text) }),
+      removals,
+      massRemoval: object({
+        removals: { ...number, description: 'What `confirmRemovals` must repeat.' },
+        fleets: removals,
       }),
-    ),
-    conditions: list(object({ key: text, before: briefConditions, after: briefConditions })),
-    resources: object({ added: resourceNames, changed: resourceNames, removed: resourceNames }),
-    proxies: { ...list(text), description: 'Connected nodes that would be sent something.' },
-    drains: object({ listeners: list(text), filterChains: list(text) }),
-    removals,
-    massRemoval: object({
-      removals: { ...number, description: 'What `confirmRemovals` must repeat.' },
-      fleets: removals,
-    }),
-    exact: { type: 'boolean', description: 'false: so large that only the objects concerned are listed.' },
-  }),
+      exact: { type: 'boolean', description: 'false: so large that only the objects concerned are listed.' },
+    },
+    ['dryRun', 'revision', 'objects'],
+  ),
   description: 'What a write would do.',
 };
 

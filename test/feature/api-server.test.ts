@@ -38,6 +38,27 @@ describe('/openapi.json', () => {
     expect(schemas.Problem.properties.code.enum).toContain('MassRemoval');
   });
 
+  it('describes answers of several forms so that each is of one of them', async () => {
+    const { paths, components } = (await api.call('GET', '/openapi.json')).body;
+    const required = ({ $ref }: { readonly $ref: string }): string[] =>
+      components.schemas[$ref.split('/').at(-1) as string].required ?? [];
+    let looked = 0;
+    for (const [path, operations] of Object.entries<Record<string, { readonly responses: object }>>(paths)) {
+      for (const { responses } of Object.values(operations)) {
+        for (const { oneOf } of schemasOf(responses)) {
+          const forms = (oneOf ?? []).map(required);
+          looked += forms.length;
+          for (const one of forms) {
+            // What has all that another form needs would be of that form, too.
+            const others = forms.filter((other) => other !== one && other.every((name) => one.includes(name)));
+            expect(others, path).toEqual([]);
+          }
+        }
+      }
+    }
+    expect(looked).toBeGreaterThan(0);
+  });
+
   it('describes every path that is answered, with parameters and problems', async () => {
     const { paths } = (await api.call('GET', '/openapi.json')).body;
     expect(Object.keys(paths).sort()).toEqual(
@@ -107,6 +128,16 @@ describe('/docs', () => {
     expect((await api.call('GET', '/docs/json')).body).toEqual((await api.call('GET', '/openapi.json')).body);
   });
 });
+
+interface AnswerSchema {
+  readonly oneOf?: readonly { readonly $ref: string }[];
+}
+
+function schemasOf(responses: object): AnswerSchema[] {
+  return Object.values(responses as Record<string, { content?: Record<string, { schema: AnswerSchema }> }>).flatMap(
+    ({ content = {} }) => Object.values(content).map(({ schema }) => schema),
+  );
+}
 
 describe('health', () => {
   it('says what is missing until the server is ready, and refuses reads and writes', async () => {
