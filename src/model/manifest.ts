@@ -1,15 +1,4 @@
-import {
-  Composer,
-  CST,
-  type Document,
-  isAlias,
-  isCollection,
-  isPair,
-  Lexer,
-  LineCounter,
-  type ParsedNode,
-  Parser,
-} from 'yaml';
+import { Composer, CST, type Document, isAlias, isCollection, isPair, Lexer, type ParsedNode, Parser } from 'yaml';
 import type { FieldError } from '../lib/errors.ts';
 import { err, ok, type Result } from '../lib/result.ts';
 import { maxErrors } from './check.ts';
@@ -48,8 +37,7 @@ export function parseManifest(
 function parseJson(text: string, maxDepth: number): Result<readonly unknown[], readonly FieldError[]> {
   const value = readJson(text, maxDepth);
   if (value.ok) return ok([value.value]);
-  const lines = text.slice(0, value.error.offset).split('\n');
-  return err([located(value.error, { line: lines.length, col: (lines.at(-1)?.length ?? 0) + 1 })]);
+  return err([located(value.error, text)]);
 }
 
 function parseYaml(
@@ -57,11 +45,9 @@ function parseYaml(
   maxDepth: number,
   maxDocuments: number,
 ): Result<readonly unknown[], readonly FieldError[]> {
-  const lines = new LineCounter();
-  const fail = (faults: readonly TextFault[]) =>
-    err(faults.slice(0, maxErrors).map((fault) => located(fault, lines.linePos(fault.offset))));
+  const fail = (faults: readonly TextFault[]) => err(faults.slice(0, maxErrors).map((fault) => located(fault, text)));
 
-  const tokens = readTokens(text, maxDepth, lines);
+  const tokens = readTokens(text, maxDepth);
   if (!tokens.ok) return fail([tokens.error]);
 
   const composer = new Composer({
@@ -90,8 +76,10 @@ function parseYaml(
   return ok(values);
 }
 
-function located(fault: TextFault, { line, col }: { readonly line: number; readonly col: number }): FieldError {
-  return { pointer: '', message: `line ${line}, column ${col}: ${fault.message}` };
+/** Counted in the text itself: the YAML parser forgets lines of what it could not read. */
+function located({ offset, message }: TextFault, text: string): FieldError {
+  const lines = text.slice(0, offset).split('\n');
+  return { pointer: '', message: `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}: ${message}` };
 }
 
 /** Warnings count too: an unknown tag, for one, would be dropped with no more than that. */
@@ -150,11 +138,10 @@ function aliasError(
  * The tokens of a text whose collections are nested no deeper than allowed. Looked at while reading, because the parser
  * gets slow in deep places, and before composing, which recurses.
  */
-function readTokens(text: string, maxDepth: number, lines: LineCounter): Result<readonly CST.Token[], TextFault> {
-  const parser = new Parser(lines.addNewLine);
+function readTokens(text: string, maxDepth: number): Result<readonly CST.Token[], TextFault> {
+  const parser = new Parser();
   const tokens: CST.Token[] = [];
   const tooDeep = (offset: number) => err({ offset, message: `nested deeper than ${maxDepth} levels` });
-  lines.addNewLine(0);
   for (const lexeme of new Lexer().lex(text)) {
     tokens.push(...parser.next(lexeme));
     const { stack } = parser;

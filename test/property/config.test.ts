@@ -70,7 +70,6 @@ test('a configuration of any kind is taken, or refused with its places', () => {
     fc.property(file, env, flags, (content, variablesGiven, flagsGiven) => {
       check({ file: content, env: variablesGiven, flags: flagsGiven });
     }),
-    { numRuns: 1000 },
   );
 });
 
@@ -90,6 +89,5 @@ test('so is what any text means in YAML', () => {
       }
       check({ file: content, env: {}, flags: {} });
     }),
-    { numRuns: 1000 },
   );
 });

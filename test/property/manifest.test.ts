@@ -82,6 +82,5 @@ test('a manifest that was spoilt is read, or refused with line and column', () =
         expect(Number(column), message).toBeLessThanOrEqual((lines[Number(line) - 1] as string).length + 1);
       }
     }),
-    { numRuns: 300 },
   );
 });

@@ -75,6 +75,11 @@ describe('YAML', () => {
   ])('%s', (_, text, want) => {
     expect(faultOf(text)).toMatch(want);
   });
+
+  test('keeps count of lines after what cannot be read', () => {
+    const parsed = parseManifest('*a{# one\n# two\na: 1\nb: 2\nc: { d: e }\n', { format: 'yaml' });
+    expect(parsed.ok ? [] : parsed.error.at(-1)?.message).toMatch(/^line 5, column 11: /);
+  });
 });
 
 describe('JSON', () => {
