@@ -59,7 +59,10 @@ test('every metric of the table is there, and says what happened', async () => {
 
   const samples = await until('the metrics to be at rest', async () => {
     const now = await scrape(fairway);
-    return now.get('fairway_view_lag_revisions') === 0 && now.get('fairway_xds_commits_waiting') === 0 && now;
+    // The Node is written a moment after its proxy has come.
+    const isRecorded = now.get('fairway_objects{kind="Node"}') === 1;
+    const rests = now.get('fairway_view_lag_revisions') === 0 && now.get('fairway_xds_commits_waiting') === 0;
+    return isRecorded && rests && now;
   });
   const families = new Set([...samples.keys()].map((key) => key.replace(/\{.*/, '')));
   const missing = Object.values(metricTable).filter(({ name, type }) => {

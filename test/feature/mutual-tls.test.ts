@@ -270,8 +270,9 @@ describe('the xDS port', () => {
       const { body } = await fairway.call('GET', '/v1/events?reason=SecretRefused&name=port-1');
       return body.items.length === 1;
     });
-    const { body: audit } = await fairway.call('GET', '/v1/audit?who=port-1&outcome=refused');
-    expect(audit.items).toMatchObject([{ code: 'Forbidden', from: '127.0.0.1', request: 'xDS stream' }]);
+    const refusals = async () => (await fairway.call('GET', '/v1/audit?who=port-1&outcome=refused')).body.items;
+    await until('the record for the audit', async () => (await refusals()).length > 0);
+    expect(await refusals()).toMatchObject([{ code: 'Forbidden', from: '127.0.0.1', request: 'xDS stream' }]);
     expect(told().map((line) => JSON.parse(line))).toMatchObject([{ nodeId: 'port-1', fleet: 'edge', name }]);
     expect(stream.client.resources(typeUrls.secret).size).toBe(0);
   });
