@@ -96,6 +96,8 @@ export {
   decodeStoredWithExtras,
   encodeStored,
   historyKey,
+  newMetadata,
+  newNode,
   objectKeyIn,
   type StoredEntry,
   type StoredExtras,

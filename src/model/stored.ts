@@ -1,5 +1,5 @@
 import type { FairwayObject } from './kinds.ts';
-import type { ObjectKey } from './meta.ts';
+import type { Metadata, ObjectKey } from './meta.ts';
 
 /**
  * How objects stand in the store: which keys, and which text. The first segment of a key is the kind of data (spec,
@@ -67,6 +67,16 @@ export interface StoredEntry {
 /** Where an object stands. */
 export function specKey(key: ObjectKey): string {
   return storeKey('spec', key);
+}
+
+/** Metadata of an object that Fairway makes by itself; the store gives the revisions, as it does to all objects. */
+export function newMetadata(name: string, { uid, createdAt }: Pick<Metadata, 'uid' | 'createdAt'>): Metadata {
+  return { name, labels: {}, annotations: {}, uid, generation: 1, revision: '', createdRevision: '', createdAt };
+}
+
+/** A Node that nobody has made before its proxy came. */
+export function newNode(name: string, born: Pick<Metadata, 'uid' | 'createdAt'>): FairwayObject {
+  return { apiVersion: 'fairway/v1', kind: 'Node', metadata: newMetadata(name, born), spec: {} };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type AuditSource, auditPut, auditRecord } from '../audit/index.ts';
 import { splitHostPort } from '../config/index.ts';
 import { createLatest } from '../lib/latest.ts';
-import { encodeStored, type FairwayObject, objectKey, specKey, storeKey } from '../model/index.ts';
+import { encodeStored, newNode, objectKey, specKey, storeKey } from '../model/index.ts';
 import type { NodeRecord } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -120,7 +120,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
 
   async function register(name: string, record: NodeRecord): Promise<boolean> {
     if (!selfRegistering) return false;
-    const node = newNode(name, record, newId());
+    const node = newNode(name, { uid: newId(), createdAt: record.since });
     const created = { key: specKey(keyOf(name)), value: encodeStored(node) };
     const checks = [{ key: created.key, modRevision: 0 }];
     const id = newId();
@@ -256,22 +256,4 @@ function keyOf(name: string): string {
 
 function observed(name: string, record: NodeRecord): { key: string; value: string } {
   return { key: storeKey('node', name), value: JSON.stringify(record) };
-}
-
-function newNode(name: string, record: NodeRecord, uid: string): FairwayObject {
-  return {
-    apiVersion: 'fairway/v1',
-    kind: 'Node',
-    metadata: {
-      name,
-      labels: {},
-      annotations: {},
-      uid,
-      generation: 1,
-      revision: '0',
-      createdRevision: '0',
-      createdAt: record.since,
-    },
-    spec: {},
-  };
 }

@@ -8,7 +8,7 @@ import { createHash, type KeyObject, timingSafeEqual, X509Certificate } from 'no
 import { isRenewalProof } from '../lib/certificate-request.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { createJoinToken, formatJoinToken, hashOfSecret, parseJoinToken } from '../lib/join-token.ts';
-import { decodeStored, encodeStored, type FairwayObject, specKey, storeKey } from '../model/index.ts';
+import { decodeStored, encodeStored, newNode, specKey, storeKey } from '../model/index.ts';
 import type { IssuedRecord } from '../plan/index.ts';
 import type { Entry, Store, Transaction } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -118,7 +118,7 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
       const { uid } = decodeStored(entry).metadata;
       return { uid, check: { key, modRevision: entry.modRevision }, puts: [] };
     }
-    const made = newNode(name, newId(), new Date(now()).toISOString());
+    const made = newNode(name, { uid: newId(), createdAt: new Date(now()).toISOString() });
     const puts = [{ key, value: encodeStored(made) }];
     return { uid: made.metadata.uid, check: { key, modRevision: 0 }, puts };
   }
@@ -289,22 +289,4 @@ function readCertificate(text: string): X509Certificate | undefined {
   } catch {
     return undefined;
   }
-}
-
-function newNode(name: string, uid: string, createdAt: string): FairwayObject {
-  return {
-    apiVersion: 'fairway/v1',
-    kind: 'Node',
-    metadata: {
-      name,
-      labels: {},
-      annotations: {},
-      uid,
-      generation: 1,
-      revision: '0',
-      createdRevision: '0',
-      createdAt,
-    },
-    spec: {},
-  };
 }

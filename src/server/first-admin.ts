@@ -5,6 +5,7 @@ import { mintToken } from '../api/index.ts';
 import { adminTokenName } from '../lib/local-server.ts';
 import {
   encodeStored,
+  newMetadata,
   objectKey,
   permissions,
   type RoleBindingObject,
@@ -97,16 +98,7 @@ export function everythingTo(
   return {
     apiVersion: 'fairway/v1',
     kind: 'RoleBinding',
-    metadata: {
-      name: binding,
-      labels: {},
-      annotations: {},
-      uid,
-      generation: 1,
-      revision: '',
-      createdRevision: '',
-      createdAt,
-    },
+    metadata: newMetadata(binding, { uid, createdAt }),
     spec: { subjects: [{ token }], role: 'admin', scopes: ['*'], permissions: [...permissions] },
   };
 }

@@ -1,4 +1,4 @@
-import { encodeStored, type FairwayObject, objectKey, specKey } from '../model/index.ts';
+import { encodeStored, type FairwayObject, newMetadata, objectKey, specKey } from '../model/index.ts';
 import type { Store } from '../store/store.ts';
 
 /** Scopes that exist from the start. */
@@ -12,16 +12,7 @@ export async function prepareStore(store: Store, options: { newId: () => string;
     const scope: FairwayObject = {
       apiVersion: 'fairway/v1',
       kind: 'Scope',
-      metadata: {
-        name,
-        labels: {},
-        annotations: {},
-        uid: options.newId(),
-        generation: 1,
-        revision: '',
-        createdRevision: '',
-        createdAt: new Date(options.now()).toISOString(),
-      },
+      metadata: newMetadata(name, { uid: options.newId(), createdAt: new Date(options.now()).toISOString() }),
       spec: {},
     };
     const put = { key, value: encodeStored(scope) };

@@ -136,7 +136,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
               anew: options.newAdminToken ?? false,
               newId,
               now,
-              log: log.child({ room: 'api' }),
+              log: apiLog,
             }),
           );
     if (admin !== undefined) closers.push(() => admin.close());
@@ -184,6 +184,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     });
     const tracing = await openTracing(config, { now, commitOf: (revision) => commits.get(revision) }, log);
     closers.push(() => tracing.close());
+    const observeLog = log.child({ room: 'observe' });
     let leader: Leader<Leading> | undefined;
     const cluster = createCluster({
       id: replica,
@@ -198,11 +199,10 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       onTold: () => leader?.current?.work.progressed(),
       now,
       newId,
-      log: log.child({ room: 'observe' }),
+      log: observeLog,
     });
     const sources = createStatusSources(mirror, deliveries, cluster);
-    const roomLog = log.child({ room: 'observe' });
-    const events = createEventObserver({ store, newId, replica, log: roomLog });
+    const events = createEventObserver({ store, newId, replica, log: observeLog });
     const refusalLog = createRefusalLog({ store, newId, clock: now, log: apiLog });
     closers.push(() => refusalLog.close());
     const chronicle = createChronicle({
@@ -216,12 +216,12 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     const nodes = createNodeObserver({
       store,
       newId,
-      log: roomLog,
+      log: observeLog,
       selfRegistering: config.xdsTls !== 'own',
       onRegistered: (name, { fleet }) => chronicle.joined(name, fleet),
       ...(isShared ? { controller: replica } : {}),
     });
-    const refusals = createRefusalObserver({ store, newId, log: roomLog });
+    const refusals = createRefusalObserver({ store, newId, log: observeLog });
     let isOpen = false;
     if (roles.includes('control')) {
       leader = createLeader({
