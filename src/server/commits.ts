@@ -1,3 +1,4 @@
+import { addTo, removeFrom } from '../lib/multi-map.ts';
 import type { Commit, Progress, Resource, Table } from '../xds/index.ts';
 
 /** What became of one commit of the store, as far as this controller saw it. Times in milliseconds since 1970. */
@@ -41,6 +42,8 @@ const maxKept = 1000;
 /** Longest list of proxies that are waited for. */
 const maxNamed = 10;
 
+const nothingTaken: readonly Track[] = [];
+
 type Removal = Commit['removals'][number];
 
 class Track {
@@ -48,9 +51,12 @@ class Track {
   readonly committedAt: number;
   readonly settledAt: number;
   readonly resources: number;
-  /** Stream → node id of those that have not acknowledged it. */
-  readonly waiting: Map<string, string>;
+  /** Fleets whose proxies it concerns: those that were there before it came. */
+  readonly fleets: ReadonlySet<string>;
+  readonly openedBefore: number;
   acknowledged = 0;
+  /** Proxies that have not acknowledged it. */
+  left = 0;
   sent: Span | undefined;
   acked: Span | undefined;
 
@@ -58,14 +64,29 @@ class Track {
     revision: number,
     times: { readonly committedAt: number; readonly settledAt: number },
     resources: number,
-    waiting: Map<string, string>,
+    { fleets, openedBefore }: Pick<Track, 'fleets' | 'openedBefore'>,
   ) {
     this.revision = revision;
     this.committedAt = times.committedAt;
     this.settledAt = times.settledAt;
     this.resources = resources;
-    this.waiting = waiting;
+    this.fleets = fleets;
+    this.openedBefore = openedBefore;
   }
+
+  isWaitingFor({ cluster, order, acked }: Follower): boolean {
+    return acked < this.revision && order < this.openedBefore && this.fleets.has(cluster);
+  }
+}
+
+/** A connected proxy. */
+interface Follower {
+  readonly nodeId: string;
+  readonly cluster: string;
+  /** Counts the streams that were opened before it. */
+  readonly order: number;
+  /** All commits up to this revision are acknowledged. */
+  acked: number;
 }
 
 /**
@@ -76,10 +97,12 @@ export function createCommits(table: Table, onTaken: (track: CommitTrack) => voi
   /** Oldest first. */
   let tracks: Track[] = [];
   /** Those that some proxy has not acknowledged yet, oldest first. */
-  const open = new Set<Track>();
-  /** Fleet → streams → node ids. */
-  const connected = new Map<string, Map<string, string>>();
-  const fleetOf = new Map<string, string>();
+  let open: Track[] = [];
+  /** By stream. Who waits for what is told from them: a set for each commit would cost more than the commit. */
+  const followers = new Map<string, Follower>();
+  /** Fleet → its streams. */
+  const connected = new Map<string, Set<Follower>>();
+  let opened = 0;
 
   /** What proxies are sent of it: a put that only says anew where a resource comes from is none of their business. */
   function changesOf(commit: Commit): readonly (Resource | Removal)[] {
@@ -90,7 +113,7 @@ export function createCommits(table: Table, onTaken: (track: CommitTrack) => voi
     return [...commit.puts.filter(differs), ...commit.removals];
   }
 
-  function concernedBy(commit: Commit, changes: readonly (Resource | Removal)[]): Map<string, string> {
+  function fleetsOf(commit: Commit, changes: readonly (Resource | Removal)[]): Set<string> {
     const audiences = new Set<string>();
     for (const change of changes) {
       if ('audience' in change) audiences.add(change.audience);
@@ -98,46 +121,97 @@ export function createCommits(table: Table, onTaken: (track: CommitTrack) => voi
       if (before !== undefined) audiences.add(before);
     }
     const subjects = new Set(commit.audiences.map(({ subject }) => subject));
-    const concerned = new Map<string, string>();
-    for (const [cluster, streams] of connected) {
+    const fleets = new Set<string>();
+    for (const cluster of connected.keys()) {
       const own = table.audiencesOf({ id: '', cluster });
-      const all = subjects.has(`cluster/${cluster}`) || [...audiences].some((audience) => own.has(audience));
-      if (all) for (const [stream, node] of streams) concerned.set(stream, node);
+      if (subjects.has(`cluster/${cluster}`) || [...audiences].some((audience) => own.has(audience)))
+        fleets.add(cluster);
     }
-    return concerned;
+    return fleets;
+  }
+
+  /** Calls `visit` for each open commit up to a revision that waits for the proxy, newest first. */
+  function forEachWaiting(follower: Follower, revision: number, visit: (track: Track) => void): void {
+    for (let at = open.length - 1; at >= 0; at -= 1) {
+      const track = open[at] as Track;
+      // One proxy that never answers keeps all of them open: what is older than its last answer is not gone through.
+      if (track.revision <= follower.acked) return;
+      if (track.revision <= revision && track.isWaitingFor(follower)) visit(track);
+    }
+  }
+
+  function close(ended: readonly Track[]): void {
+    if (ended.length > 0) open = open.filter((track) => !ended.includes(track));
   }
 
   function acknowledge(stream: string, revision: number, sentAt: number, at: number): void {
-    for (const track of open) {
-      if (track.revision > revision) return;
-      if (!track.waiting.delete(stream)) continue;
+    const follower = followers.get(stream);
+    if (follower === undefined || revision <= follower.acked) return;
+    let taken = nothingTaken;
+    forEachWaiting(follower, revision, (track) => {
+      track.left -= 1;
       track.acknowledged += 1;
       track.sent = widen(track.sent, sentAt);
       track.acked = widen(track.acked, at);
-      if (track.waiting.size > 0) continue;
-      open.delete(track);
-      onTaken(describe(track, track.revision));
-    }
+      if (track.left === 0) taken = [track, ...taken];
+    });
+    follower.acked = revision;
+    close(taken);
+    for (const track of taken) onTaken(describe(track, track.revision));
   }
 
   /** A proxy that is gone is waited for no longer: when it comes back it gets the newest state. */
   function forget(stream: string): void {
-    for (const track of open) if (track.waiting.delete(stream) && track.waiting.size === 0) open.delete(track);
-    connected.get(fleetOf.get(stream) ?? '')?.delete(stream);
-    fleetOf.delete(stream);
+    const follower = followers.get(stream);
+    if (follower === undefined) return;
+    let given = nothingTaken;
+    forEachWaiting(follower, Number.POSITIVE_INFINITY, (track) => {
+      track.left -= 1;
+      if (track.left === 0) given = [track, ...given];
+    });
+    close(given);
+    followers.delete(stream);
+    removeFrom(connected, follower.cluster, follower);
+  }
+
+  /** Node ids of the proxies that a commit waits for. */
+  function waitingFor(track: Track): readonly string[] {
+    if (track.left === 0) return [];
+    return [...followers.values()].filter((follower) => track.isWaitingFor(follower)).map(({ nodeId }) => nodeId);
+  }
+
+  function describe(track: Track, revision: number): CommitTrack {
+    const { committedAt, settledAt, resources, sent, acked, acknowledged, left } = track;
+    return {
+      revision,
+      settledWith: track.revision,
+      committedAt,
+      settledAt,
+      resources,
+      sent,
+      proxies: {
+        concerned: acknowledged + left,
+        acknowledged,
+        waitingFor: [...waitingFor(track)].sort().slice(0, maxNamed),
+      },
+      acknowledged: acked,
+    };
   }
 
   return {
     add(commit, times) {
       const changes = changesOf(commit);
       const nothing = changes.length + commit.audiences.length === 0;
-      const waiting = nothing ? new Map<string, string>() : concernedBy(commit, changes);
-      const track = new Track(commit.revision, times, changes.length, waiting);
+      const fleets: ReadonlySet<string> = nothing ? new Set<string>() : fleetsOf(commit, changes);
+      const track = new Track(commit.revision, times, changes.length, { fleets, openedBefore: opened });
+      for (const fleet of fleets) {
+        for (const follower of connected.get(fleet) ?? []) if (track.isWaitingFor(follower)) track.left += 1;
+      }
       tracks.push(track);
-      if (track.waiting.size > 0) open.add(track);
+      if (track.left > 0) open.push(track);
       // Cut in halves, so that a cut costs one copy for a thousand commits.
       if (tracks.length < 2 * maxKept) return;
-      for (const old of tracks.slice(0, maxKept)) open.delete(old);
+      close(tracks.slice(0, maxKept));
       tracks = tracks.slice(maxKept);
     },
     observe(progress) {
@@ -145,15 +219,16 @@ export function createCommits(table: Table, onTaken: (track: CommitTrack) => voi
         if (event.kind === 'acked') acknowledge(event.streamId, event.revision, event.sentAt, event.at);
         else if (event.kind === 'closed') forget(event.streamId);
         else if (event.kind === 'opened') {
-          const { cluster } = event.node;
-          fleetOf.set(event.streamId, cluster);
-          const streams = connected.get(cluster) ?? new Map<string, string>();
-          connected.set(cluster, streams.set(event.streamId, event.nodeId));
+          const { nodeId, node } = event;
+          const follower: Follower = { nodeId, cluster: node.cluster, order: opened, acked: 0 };
+          opened += 1;
+          followers.set(event.streamId, follower);
+          addTo(connected, node.cluster, follower);
         }
       }
     },
     get waiting() {
-      return open.size;
+      return open.length;
     },
     get(revision) {
       const at = tracks.findIndex((candidate) => candidate.revision >= revision);
@@ -162,22 +237,6 @@ export function createCommits(table: Table, onTaken: (track: CommitTrack) => voi
       if (track === undefined || (at === 0 && track.revision !== revision)) return undefined;
       return describe(track, revision);
     },
-  };
-}
-
-function describe(track: Track, revision: number): CommitTrack {
-  const { committedAt, settledAt, resources, sent, acked, acknowledged, waiting } = track;
-  const waitingFor = [...waiting.values()].sort().slice(0, maxNamed);
-  const proxies = { concerned: acknowledged + waiting.size, acknowledged, waitingFor };
-  return {
-    revision,
-    settledWith: track.revision,
-    committedAt,
-    settledAt,
-    resources,
-    sent,
-    proxies,
-    acknowledged: acked,
   };
 }
 

@@ -198,16 +198,14 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       if (entry === undefined) return [];
       const same = together(entry);
       if (same !== undefined) return same;
-      const found: Delivery[] = hub.fleet.delivery(type, name, unit).map((delivery) => {
-        const isAtRest = delivery.filled && isNewest(delivery.ackedRevision);
-        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && isAtRest;
+      const singers = singersOf(entry.resource.audience);
+      const found: Delivery[] = hub.fleet.delivery(type, name, unit).map((delivery, at) => {
+        const unwanted = delivery.state === 'unsubscribed' && !isWildcard(type) && hub.marked && delivery.rests;
         const state = unwanted ? 'unwanted' : delivery.state === 'unsubscribed' ? 'pending' : delivery.state;
-        return {
-          node: nameOf(delivery.nodeId),
-          state,
-          counts: delivery.filled || delivery.openedRevision < entry.revision,
-          ...(delivery.refusal === undefined ? {} : refusalOf(delivery.refusal)),
-        };
+        const counts = delivery.filled || delivery.openedRevision < entry.revision;
+        const known = counts && (state === 'acked' || state === 'pending') ? singers[state][at] : undefined;
+        const refusal = delivery.refusal === undefined ? {} : refusalOf(delivery.refusal);
+        return known ?? { node: nameOf(delivery.nodeId), state, counts, ...refusal };
       });
       for (const { proxy } of lost.values()) {
         const audiences = hub.table.audiencesOf({ id: proxy.nodeId, cluster: proxy.cluster });

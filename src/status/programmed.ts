@@ -112,7 +112,8 @@ function summaryOf(deliveries: readonly (readonly Delivery[])[]): Summary {
 
 function summarize(deliveries: readonly Delivery[]): Summary {
   const proxies = perProxy(deliveries);
-  const counting = perProxy(deliveries.filter(({ counts }) => counts));
+  const isEachCounting = deliveries.every(({ counts }) => counts);
+  const counting = isEachCounting ? proxies : perProxy(deliveries.filter(({ counts }) => counts));
   const concerned = [...(counting.size > 0 ? counting : proxies).values()];
   return {
     rejected: [...proxies.values()].filter(({ state }) => state === 'rejected'),
@@ -135,17 +136,15 @@ function perProxy(deliveries: readonly Delivery[]): ReadonlyMap<string, Delivery
 }
 
 function realizationOf(proxies: ReadonlyMap<string, Delivery>): Realization {
-  const all = [...proxies.values()];
-  const rejected = all.filter(({ state }) => state === 'rejected');
-  return {
-    desired: all.length,
-    realized: all.filter(({ state }) => state === 'acked' || state === 'unwanted').length,
-    failed: rejected.slice(0, maxListedNodes).map(({ node, words }) => ({ node, message: words ?? '' })),
-    unreachable: all
-      .filter(({ lost }) => lost)
-      .slice(0, maxListedNodes)
-      .map(({ node }) => node),
-  };
+  const failed: Realization['failed'][number][] = [];
+  const unreachable: string[] = [];
+  let realized = 0;
+  for (const { node, state, words, lost } of proxies.values()) {
+    if (state === 'acked' || state === 'unwanted') realized += 1;
+    if (state === 'rejected' && failed.length < maxListedNodes) failed.push({ node, message: words ?? '' });
+    if (lost && unreachable.length < maxListedNodes) unreachable.push(node);
+  }
+  return { desired: proxies.size, realized, failed, unreachable };
 }
 
 function guiltyMessage(held: HeldBack, generation: number): string {
@@ -195,6 +194,19 @@ const maxInMessage = 3;
 
 /** `count`: how many there are, of which `nodes` may be only some. */
 function listNodes(nodes: readonly string[], count = nodes.length): string {
-  const shown = [...nodes].sort().slice(0, maxInMessage);
+  const shown = firstOf(nodes);
   return count > shown.length ? `${shown.join(', ')} and ${count - shown.length} more` : shown.join(', ');
+}
+
+/** The first few in the order of their names, without sorting a thousand for it. */
+function firstOf(nodes: readonly string[]): readonly string[] {
+  const first: string[] = [];
+  for (const node of nodes) {
+    const last = first[maxInMessage - 1];
+    if (last !== undefined && node >= last) continue;
+    const place = first.findIndex((other) => node < other);
+    first.splice(place < 0 ? first.length : place, 0, node);
+    if (first.length > maxInMessage) first.pop();
+  }
+  return first;
 }

@@ -2,6 +2,7 @@
  * Names of one type to be looked at on one stream, and which of them are to be answered even if the client holds the
  * same (rules 21, 23, 35). A long list is gone through from its beginning and never taken apart.
  */
+import { FewSet } from '../lib/few.ts';
 import type { NameList } from './name-set.ts';
 import { each, type Pieces } from './pieces.ts';
 
@@ -15,15 +16,15 @@ export interface Course {
 }
 
 export class Agenda {
-  readonly #single = new Set<string>();
-  readonly #forced = new Set<string>();
+  readonly #single = new FewSet<string>();
+  readonly #forced = new FewSet<string>();
   #list: NameList | undefined;
   #at = 0;
   /** The names of the list are forced. */
   #forces = false;
   #isFresh = false;
   /** Names of the list from `#at` on that have been dealt with out of their turn. */
-  readonly #done = new Set<string>();
+  readonly #done = new FewSet<string>();
 
   get size(): number {
     return this.#single.size + (this.#list === undefined ? 0 : this.#list.names.length - this.#at - this.#done.size);

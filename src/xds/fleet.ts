@@ -76,8 +76,8 @@ export interface Delivery {
   readonly refusal: Omit<RejectedName, 'name' | 'hash'> | undefined;
   readonly openedRevision: number;
   readonly filled: boolean;
-  /** Everything up to this revision that concerns the stream is acknowledged or refused. */
-  readonly ackedRevision: number;
+  /** It has all that it asked for, as of the revision up to which changes are marked. Told where it is unsubscribed. */
+  readonly rests: boolean;
 }
 
 export interface Fleet {
@@ -89,7 +89,7 @@ export interface Fleet {
   versions(streamId: string): readonly ResourceVersions[] | undefined;
   /**
    * Where the newest form of a resource is, or the part of it that came from `unit`; empty when the table has no such
-   * resource.
+   * resource. In the order of `nodeIds` of its audience.
    */
   delivery(type: TypeUrl, name: string, unit?: string): readonly Delivery[];
   /** Another number whenever some audience has other streams. */
@@ -234,7 +234,7 @@ export function createFleet({ table, forms, sessions, session: sessionOf, roster
           refusal: refusal && { words: refusal.words, scope: refusal.scope, since: refusal.since },
           openedRevision: stream.openedRevision,
           filled: session.filledAt !== undefined,
-          ackedRevision: session.ackedRevision,
+          rests: reached === 'unsubscribed' && rests(session),
         });
       }
       return deliveries;
@@ -258,6 +258,10 @@ export function createFleet({ table, forms, sessions, session: sessionOf, roster
       return true;
     },
   };
+}
+
+function rests({ filledAt, ackedRevision, stream }: Session): boolean {
+  return filledAt !== undefined && ackedRevision >= stream.host.markedRevision;
 }
 
 /** Whether the client has the resource, or else the part of it that came from the unit. */

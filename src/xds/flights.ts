@@ -2,6 +2,7 @@
  * What is on its way to a client of one type: for each name, the newest response that has it. A large response stands
  * for its names as a whole; only what happened to some of them since is noted name by name.
  */
+import { FewMap } from '../lib/few.ts';
 import type { Resource } from './resource.ts';
 
 /** A response that the client has not answered. */
@@ -32,13 +33,15 @@ export class Flights {
   /** Large responses, oldest first. */
   #whole: readonly Response[] = [];
   /** Goes before what the large ones say; undefined: they have the name no more. */
-  readonly #single = new Map<string, Response | undefined>();
+  readonly #single = new FewMap<string, Response | undefined>();
 
   constructor(largeFrom: number) {
     this.#largeFrom = largeFrom;
   }
 
   get isEmpty(): boolean {
+    // Without large ones, each single one stands for a flight.
+    if (this.#whole.length === 0) return this.#single.size === 0;
     for (const _ of this) return false;
     return true;
   }
@@ -96,6 +99,7 @@ export class Flights {
 
   /** From now on a large response is known name by name. */
   #takeApart(nonce: string): void {
+    if (this.#whole.length === 0) return;
     const response = this.#whole.find((one) => one.nonce === nonce);
     if (response === undefined) return;
     const own = [...response.puts.keys()].filter((name) => this.get(name) === response);

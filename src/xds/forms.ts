@@ -4,7 +4,7 @@
  * a restart, when the convictions are given back at start; it is acquitted when such a client accepts the same bytes
  * after all. After a refusal a name is on trial: what is new of it goes to one client of the version first.
  */
-import { getOrMake } from './multi-map.ts';
+import { getOrMake } from '../lib/multi-map.ts';
 import type { Part, Resource, TypeUrl } from './resource.ts';
 
 /** One form of a resource that a client holds: a Resource of the table, of now or earlier, or one it brought along. */

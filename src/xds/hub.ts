@@ -8,6 +8,8 @@
  * All changes in the log are marked before a frame is made, so that a commit reaches a stream as one change. The slow
  * compare goes on in between, whenever there is nothing better to do, and so does the taking of very large requests.
  */
+import { Crowd, type InCrowd, notInCrowd } from '../lib/crowd.ts';
+import { type InTurn, notInTurn, Turns } from '../lib/turns.ts';
 import { type AdmissionOptions, createAdmission, defaultAdmission } from './admission.ts';
 import { blameFor } from './answers.ts';
 import { createBatches } from './batches.ts';
@@ -147,9 +149,9 @@ export function createHub(options: HubOptions): Hub {
   const byId = new Map<string, Member>();
   const roster = createRoster<Member>(table);
   const admission = createAdmission<Member>({ ...defaultAdmission, ...options.admission });
-  const ready = new Set<Member>();
+  const ready = new Turns<Member>();
   /** Those that may not have all that they should have, or did not say so yet. */
-  const stirred = new Set<Member>();
+  const stirred = new Crowd<Member>();
   /** Those of which a request is taken in pieces, who waits longest first. Nothing is sent to them meanwhile. */
   const taking = new Set<Member>();
   /** What has to be marked, in this order, before a frame is made. */
@@ -469,6 +471,8 @@ export function createHub(options: HubOptions): Hub {
         closed: false,
         deadline: Number.POSITIVE_INFINITY,
         joinedAt: 0,
+        turn: notInTurn,
+        place: notInCrowd,
         receive(bytes, at) {
           if (!requests.busy && session.takePlainAck(bytes, at)) {
             queue(member);
@@ -516,21 +520,19 @@ export function createHub(options: HubOptions): Hub {
         comparison.step();
         return { kind: 'more' };
       }
-      for (const member of ready) {
-        ready.delete(member);
-        const { session } = member;
-        const frame = session.next(now);
-        // To the end of the queue: everyone gets a frame before anyone gets a second one.
-        if (session.unfinished || (frame !== undefined && !session.stream.quiet)) ready.add(member);
-        else {
-          session.rest(now);
-          if (session.calm) stirred.delete(member);
-          if (session.idle) admission.leave(member);
-        }
-        schedule(member);
-        return frame === undefined ? { kind: 'more' } : { kind: 'frame', stream: member, frame };
+      const member = ready.take();
+      if (member === undefined) return undefined;
+      const { session } = member;
+      const frame = session.next(now);
+      // To the end of the queue: everyone gets a frame before anyone gets a second one.
+      if (session.unfinished || (frame !== undefined && !session.stream.quiet)) ready.add(member);
+      else {
+        session.rest(now);
+        if (session.calm) stirred.delete(member);
+        if (session.idle) admission.leave(member);
       }
-      return undefined;
+      schedule(member);
+      return frame === undefined ? { kind: 'more' } : { kind: 'frame', stream: member, frame };
     },
     nextDeadline() {
       const deadline = Math.min(soonest, batches.forgetAt, admission.nextDeadline() ?? Number.POSITIVE_INFINITY);
@@ -586,7 +588,7 @@ function mayGiveUp(request: DeltaRequest | SotwRequest): boolean {
 }
 
 /** A stream in the hub. */
-interface Member extends HubStream {
+interface Member extends HubStream, InTurn, InCrowd {
   readonly session: Session;
   readonly requests: Requests;
   /** It may be sent something. */

@@ -1,5 +1,6 @@
 /** Sets of names of which nearly all streams have the same: a part that is shared and never changes, and a stream's own. */
 
+import { FewSet } from '../lib/few.ts';
 import { each, type Pieces } from './pieces.ts';
 
 /** What a shared part is read by: a set, or a map with the names as keys. */
@@ -21,21 +22,24 @@ const none: Names = new Set<string>();
 export class NameSet {
   #shared: Names = none;
   /** Of the shared ones. */
-  readonly #deleted = new Set<string>();
-  readonly #own = new Set<string>();
+  readonly #deleted = new FewSet<string>();
+  readonly #own = new FewSet<string>();
+  /** There are such: asked a thousand times for each change, and hardly ever so. */
+  #differs = false;
 
   get size(): number {
     return this.#shared.size - this.#deleted.size + this.#own.size;
   }
 
   has(name: string): boolean {
-    if (this.#own.size > 0 && this.#own.has(name)) return true;
-    return this.#shared.has(name) && (this.#deleted.size === 0 || !this.#deleted.has(name));
+    if (!this.#differs) return this.#shared.has(name);
+    return this.#own.has(name) || (this.#shared.has(name) && !this.#deleted.has(name));
   }
 
   add(name: string): void {
     if (!this.#shared.has(name)) this.#own.add(name);
     else if (this.#deleted.size > 0) this.#deleted.delete(name);
+    this.#note();
   }
 
   /** They are not changed any more, and are those of many streams. */
@@ -46,14 +50,19 @@ export class NameSet {
     }
     this.#shared = names;
     this.#deleted.clear();
+    this.#note();
   }
 
   /** False when it was not there. */
   delete(name: string): boolean {
-    if (this.#own.delete(name)) return true;
-    if (!this.has(name)) return false;
-    this.#deleted.add(name);
-    return true;
+    const wasThere = this.has(name);
+    if (!this.#own.delete(name) && wasThere) this.#deleted.add(name);
+    this.#note();
+    return wasThere;
+  }
+
+  #note(): void {
+    this.#differs = this.#own.size > 0 || this.#deleted.size > 0;
   }
 
   *[Symbol.iterator](): Generator<string> {

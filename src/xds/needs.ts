@@ -2,8 +2,9 @@
  * The order of one change on one stream, by need and not by stage: a resource may be sent when each thing it needs is
  * ready there, and a name may be removed when nothing the client uses needs it. Both ask about one stream only.
  */
+
+import { getOrMake } from '../lib/multi-map.ts';
 import type { Form } from './forms.ts';
-import { getOrMake } from './multi-map.ts';
 import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
 import type { Entry, Table } from './table.ts';
 import type { TypeState } from './type-state.ts';

@@ -1,5 +1,5 @@
 /** Which streams a change concerns: by audience, and by subject. */
-import { addTo, removeFrom } from './multi-map.ts';
+import { addTo, removeFrom } from '../lib/multi-map.ts';
 import type { NodeInfo } from './node-info.ts';
 import { finish, type Pieces } from './pieces.ts';
 import type { Session } from './session.ts';

@@ -4,8 +4,8 @@
  * `cluster/<node.cluster>` and `node/<node.id>`. Entries are immutable and shared by all streams.
  */
 import { InvariantError } from '../lib/errors.ts';
+import { addTo, getOrMake, removeFrom } from '../lib/multi-map.ts';
 import { type ChangeLog, createChangeLog } from './change-log.ts';
-import { addTo, getOrMake, removeFrom } from './multi-map.ts';
 import { type Commit, type Resource, type TypeUrl, typeUrls } from './resource.ts';
 import { wildcardName } from './subscription.ts';
 import { resourceHead } from './wire.ts';

@@ -3,6 +3,7 @@
  * to be looked at. There is never a queue of responses: `agenda` is a set of names, and what is sent of them is read
  * from the table at the moment of sending.
  */
+import { FewMap, FewSet } from '../lib/few.ts';
 import { Agenda } from './agenda.ts';
 import type { TypeCounts } from './counts.ts';
 import { Flights, type Response } from './flights.ts';
@@ -53,17 +54,17 @@ export class TypeState {
   readonly flying: Flights;
   /** Names to be looked at. */
   readonly agenda = new Agenda();
-  readonly waiting = new Map<string, Waiting>();
+  readonly waiting = new FewMap<string, Waiting>();
   /** Judged already, for a full set that is not judged to its end. */
-  readonly prepared = new Map<string, Entry | 'remove'>();
+  readonly prepared = new FewMap<string, Entry | 'remove'>();
   /** Names of a refused batch: each is sent again alone, so that a refusal names itself. */
-  readonly suspects = new Set<string>();
-  readonly refused = new Map<string, Refusal>();
+  readonly suspects = new FewSet<string>();
+  readonly refused = new FewMap<string, Refusal>();
   /**
    * Names of which the client may keep a form half-made that it refused, or never answered for, with the hash of that.
    * Unless another one is to be sent, it gets once more what it had before, or the removal of what it never had.
    */
-  readonly takeBack = new Map<string, string>();
+  readonly takeBack = new FewMap<string, string>();
   readonly unanswered: Response[] = [];
   /** The first wildcard request is answered even when there is nothing (rule 29). */
   #owesAnswer = false;
