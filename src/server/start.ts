@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { createApi, mintToken, type Ports, type Status, type Tokens, type View } from '../api/index.ts';
-import { joinHostPort } from '../config/index.ts';
 import { FairwayError } from '../lib/errors.ts';
-import { leaveNote } from '../lib/local-server.ts';
 import type { RoleBindingObject } from '../model/index.ts';
 import { everythingTo } from './first-admin.ts';
 import { untilAvailable } from './open-store.ts';
 import { type OpenedStore, openServerStore } from './opened-store.ts';
-import { accessOf, listenOn, openTls, type Server, type ServerOptions, serve } from './server.ts';
+import { accessOf, openRestDoor, openRestTls } from './rest-door.ts';
+import type { ServerOptions } from './run.ts';
+import { type Server, serve } from './server.ts';
 
 /**
  * Starts a server on its store. One whose store is not whole, since a restore was broken off or is under way, opens its
@@ -32,7 +31,7 @@ async function awaitRestore(options: ServerOptions, opened: OpenedStore): Promis
   const { config, log } = options;
   const { store, backups } = opened;
   const restorer = await makeRestorer(options);
-  const tls = await openTls(config, log);
+  const tls = await openRestTls(config, log);
   log.warn({ event: 'restore_awaited', tokenFile: restorer.tokenFile });
   const app = createApi({
     store,
@@ -43,19 +42,19 @@ async function awaitRestore(options: ServerOptions, opened: OpenedStore): Promis
     newId: () => randomUUID(),
     log: log.child({ room: 'api' }),
   });
-  const { host, port } = listenOn(config.listen);
-  await app.listen({ host, port });
-  const { port: taken } = app.server.address() as AddressInfo;
-  const address = joinHostPort(host, taken);
-  const forget = leaveNote(taken, restorer.tokenFile, options.env ?? process.env);
+  const door = await openRestDoor(app, {
+    listen: config.listen,
+    tokenFile: restorer.tokenFile,
+    env: options.env,
+  });
+  const { address } = door;
   const closing = new AbortController();
   let server: Server | undefined;
 
   async function goOn(): Promise<void> {
     await store.untilWhole(closing.signal);
-    await app.close();
+    await door.close();
     tls?.close();
-    forget();
     await rm(restorer.tokenFile, { force: true });
     if (closing.signal.aborted) await store.close();
     else server = await serve({ ...options, config: { ...config, listen: address } }, opened);

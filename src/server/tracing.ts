@@ -9,8 +9,10 @@
  * The parts after the commit are recorded when they are over, from the times that are kept of each commit anyway.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { hostname } from 'node:os';
 import type { createApi } from '../api/index.ts';
 import type { Store } from '../store/index.ts';
+import type { Logger } from '../telemetry/log.ts';
 import type { Span, Traces } from '../telemetry/traces.ts';
 import type { CommitTrack } from './commits.ts';
 
@@ -27,7 +29,7 @@ export interface Tracing {
 }
 
 /** Where traces are off. */
-export const noTracing: Tracing = {
+const noTracing: Tracing = {
   follow: () => undefined,
   store: (store) => store,
   adopted: () => undefined,
@@ -40,14 +42,22 @@ const maxFollowed = 1_000;
 
 const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-export interface TracingOptions {
+interface TracingOptions {
   readonly traces: Traces;
   readonly now: () => number;
   /** Undefined: the View has not taken it in. */
   readonly commitOf: (revision: number) => CommitTrack | undefined;
 }
 
-export function createTracing({ traces, now, commitOf }: TracingOptions): Tracing {
+/** Tracing to a receiver; the exporter is loaded only where there is one. */
+export async function openTracing(url: string, options: Omit<TracingOptions, 'traces'>, log: Logger): Promise<Tracing> {
+  if (url === '') return noTracing;
+  const { openTraces } = await import('../telemetry/traces.ts');
+  const onFailure = (error: unknown): void => log.warn({ event: 'traces_not_sent', err: error });
+  return createTracing({ ...options, traces: openTraces({ url, replica: hostname(), onFailure }) });
+}
+
+function createTracing({ traces, now, commitOf }: TracingOptions): Tracing {
   const current = new AsyncLocalStorage<Span>();
   const requests = new WeakMap<object, Span>();
   /** Revision → span of its commit, until the View has it. */

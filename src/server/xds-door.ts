@@ -7,6 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Hub, Progress } from '../xds/index.ts';
 import { createXdsServer } from '../xds/io/index.ts';
 import { createCatchUp } from './catch-up.ts';
+import { listenOn } from './listen-on.ts';
 import type { MutualTls } from './mutual-tls.ts';
 
 /** Where proxies come in. */
@@ -19,7 +20,8 @@ export interface XdsDoor {
 }
 
 export interface XdsDoorOptions {
-  readonly listen: { readonly host: string; readonly port: number };
+  /** `host:port`. */
+  readonly listen: string;
   readonly hub: Hub;
   readonly store: Store;
   readonly mirror: Mirror;
@@ -36,7 +38,8 @@ export interface XdsDoorOptions {
 
 /** Opens the door; what comes in is trusted with removals only once this controller is known not to lag behind. */
 export async function openXdsDoor(options: XdsDoorOptions): Promise<XdsDoor> {
-  const { listen, hub, store, mirror, mutualTls, metrics, log } = options;
+  const { hub, store, mirror, mutualTls, metrics, log } = options;
+  const listen = listenOn(options.listen);
   const catchUp = createCatchUp({
     head: () => store.head(),
     reached: (revision, limits) => mirror.reached(revision, limits),
