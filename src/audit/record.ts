@@ -4,14 +4,15 @@ import { type ChangedField, changedFields } from './changed-fields.ts';
 /** Who did it. */
 export interface AuditSubject {
   readonly name: string;
-  /** How they were known: `token`, `certificate`, `oidc`, `proxy`, …; `anonymous` where nobody asked. */
+  /** How they were known: `token`, `certificate`, `oidc`, `proxy`, …; `anonymous` where nobody asked, `controller` for
+   * what one does by itself. */
   readonly kind: string;
 }
 
 /** Where something came from. */
 export interface AuditSource {
   readonly who: AuditSubject;
-  /** Address, without a port. */
+  /** Address, without a port; empty: this machine's own doing. */
   readonly from: string;
   readonly requestId: string;
   /** `PUT /v1/scopes/:scope/backend-pools/:name`: the pattern and not the path, which the objects say. */

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { mintToken } from '../api/index.ts';
+import { type AuditRecord, auditedObject, auditPut } from '../audit/index.ts';
 import { adminTokenName } from '../lib/local-server.ts';
 import {
   encodeStored,
@@ -25,6 +26,8 @@ export interface FirstAdminOptions {
   readonly folder: string | undefined;
   /** Make one also where there are some: everybody's tokens may be lost, and who starts the server owns its data. */
   readonly anew: boolean;
+  /** Name of this controller, for the audit. */
+  readonly replica: string;
   readonly newId: () => string;
   readonly now: () => number;
   readonly log: Logger;
@@ -42,7 +45,7 @@ export interface FirstAdmin {
  * the token is written to a file that its owner alone can read. Of controllers that start at once one makes it.
  */
 export async function prepareAdmin(options: FirstAdminOptions): Promise<FirstAdmin> {
-  const { store, folder, anew, now, newId, log } = options;
+  const { store, folder, anew, replica, now, newId, log } = options;
   const home = folder === undefined ? await mkdtemp(join(tmpdir(), 'fairway-')) : resolve(folder);
   const tokenFile = join(home, adminTokenName);
   const close = async (): Promise<void> => {
@@ -59,19 +62,32 @@ export async function prepareAdmin(options: FirstAdminOptions): Promise<FirstAdm
   // Of a binding that somebody has changed nothing is lost: another one stands beside it. At a first start there is one
   // name, so that of controllers which start at once the second finds it taken.
   const free = anew ? await freeName(store) : name;
-  const key = specKey(objectKey('RoleBinding', undefined, free));
+  const binding = objectKey('RoleBinding', undefined, free);
+  const object = everythingTo(name, { name: free, uid: newId(), createdAt });
+  const audit: AuditRecord = {
+    at: createdAt,
+    who: { name: replica, kind: 'controller' },
+    from: '',
+    requestId: '',
+    request: anew ? 'start with --new-admin-token' : 'first start',
+    outcome: 'accepted',
+    // Of the token its id alone.
+    objects: [{ kind: 'Token', name: record.id, change: 'created' }, auditedObject(binding, undefined, object)],
+  };
   const outcome = await store.commit({
     id: newId(),
-    checks: [{ key, modRevision: 0 }],
+    checks: [{ key: specKey(binding), modRevision: 0 }],
     puts: [
       { key: storeKey('token', record.id), value: JSON.stringify(record) },
-      { key, value: encodeStored(everythingTo(name, { name: free, uid: newId(), createdAt })) },
+      { key: specKey(binding), value: encodeStored(object) },
+      auditPut(audit, newId()),
     ],
     deletes: [],
   });
   if (outcome.committed) {
     await rename(made, tokenFile);
     log.info({ event: 'admin_token_made', tokenFile });
+    log.info({ event: 'audit', ...audit, revision: outcome.revision });
   } else {
     await rm(made);
   }

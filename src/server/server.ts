@@ -62,6 +62,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
         store,
         folder: config.store === 'memory' ? undefined : config.data,
         anew: options.newAdminToken ?? false,
+        replica,
         newId,
         now,
         log: run.logOf('api'),

@@ -36,13 +36,26 @@ describe('the first start', () => {
     });
   });
 
+  it('is in the audit, as what the controller did by itself, without the token', async () => {
+    const { body } = await server.call(server.admin, 'GET', '/v1/audit?kind=Token');
+    const [made, ...others] = body.items.filter(({ request }: { request: string }) => request === 'first start');
+    expect(others).toEqual([]);
+    expect(made).toMatchObject({ who: { kind: 'controller' }, from: '', outcome: 'accepted', request: 'first start' });
+    const [, id = '', secret = 'none'] = server.admin.split('_');
+    expect(made.objects.map(({ kind, name, change }: Record<string, string>) => [kind, name, change])).toEqual([
+      ['Token', id, 'created'],
+      ['RoleBinding', 'admin', 'created'],
+    ]);
+    expect(JSON.stringify(made)).not.toContain(secret);
+  });
+
   it('is one: a server that finds tokens makes none', async () => {
     const count = async () => (await server.call(server.admin, 'GET', '/v1/tokens')).body.items.length;
     const before = await count();
     const { prepareAdmin } = await import('../../src/server/first-admin.ts');
     const { createLogger } = await import('../../src/telemetry/log.ts');
     const log = createLogger({ level: 'silent' });
-    const options = { store: server.store, anew: false, newId: () => 'x', now: Date.now, log };
+    const options = { store: server.store, anew: false, replica: 'a', newId: () => 'x', now: Date.now, log };
     const admin = await prepareAdmin({ ...options, folder: undefined });
     await admin.close();
     expect(await count()).toBe(before);
@@ -55,7 +68,15 @@ describe('the first start', () => {
     const store = createMemoryStore();
     const log = createLogger({ level: 'silent' });
     let ids = 0;
-    const options = { store, folder: undefined, anew: false, newId: () => `id-${++ids}`, now: Date.now, log };
+    const options = {
+      store,
+      folder: undefined,
+      anew: false,
+      replica: 'a',
+      newId: () => `id-${++ids}`,
+      now: Date.now,
+      log,
+    };
     const admins = await Promise.all(Array.from({ length: 3 }, () => prepareAdmin(options)));
     const files = admins.filter(({ tokenFile }) => existsSync(tokenFile));
     expect(files).toHaveLength(1);
