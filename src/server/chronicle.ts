@@ -1,9 +1,19 @@
 import type { Membership, RefusalLog } from '../api/index.ts';
-import type { AuditRecord } from '../audit/index.ts';
 import type { EventObserver } from '../observe/index.ts';
 import type { EventReason } from '../status/index.ts';
 import type { Progress } from '../xds/index.ts';
-import { type Conviction, convictionOf, happeningOf, joinOf, refusalRecord } from './happenings.ts';
+import type { PeerRefusal } from '../xds/io/index.ts';
+import { createFew } from './few.ts';
+import {
+  admissionOf,
+  type Conviction,
+  convictionOf,
+  foreignOf,
+  happeningOf,
+  joinOf,
+  refusalRecord,
+  type XdsRefusal,
+} from './happenings.ts';
 
 /** Takes what the rooms tell to those who keep it for people: events, and the audit. One per controller. */
 export interface Chronicle {
@@ -14,7 +24,7 @@ export interface Chronicle {
   /** An object was found to be at fault. */
   convicted(object: string, conviction: Conviction): void;
   /** A client of xDS is not let in. */
-  notLetIn(peer: string, refusal: { readonly reason: 'unauthenticated' | 'denied'; readonly words: string }): void;
+  notLetIn(peer: string, refusal: PeerRefusal): void;
   /** The same membership, of which joins are told. */
   telling(membership: Membership): Membership;
   /** Something happened to this controller itself. */
@@ -31,31 +41,31 @@ export interface ChronicleOptions {
   readonly now: () => number;
 }
 
+/** Different claims, or secrets, that are told of one proxy; and clients that nobody knows, each by its address. */
+const fewClaims = { limit: 20, windowMs: 600_000, subjects: 1_000 };
+
 export function createChronicle({ events, refusals, replica, peerOf, now }: ChronicleOptions): Chronicle {
-  function note(record: AuditRecord): void {
-    refusals.note(record, [record.who.name, record.from, record.detail].join('\n'));
+  const few = createFew(fewClaims);
+
+  /** As an event and for the audit; both count repeats, by the words. */
+  function refused({ subject, particular, general }: XdsRefusal, at: number): void {
+    const { happening, record } = few.takes(subject, particular.happening.message, at) ? particular : general;
+    events.happened(happening, at);
+    refusals.note(refusalRecord(record, at), [record.who.name, record.from, record.words].join('\n'));
   }
 
   const chronicle: Chronicle = {
     seen(event) {
+      if (event.kind === 'foreign') {
+        refused(foreignOf(event, peerOf(event.streamId) ?? ''), event.at);
+        return;
+      }
       const happening = happeningOf(event, replica);
-      if (happening === undefined) return;
-      events.happened(happening, event.at);
-      if (event.kind !== 'foreign') return;
-      const who = { name: event.nodeId, kind: 'proxy' };
-      const refusal = { code: 'Forbidden', words: happening.message } as const;
-      note(refusalRecord(who, peerOf(event.streamId) ?? '', refusal, event.at));
+      if (happening !== undefined) events.happened(happening, event.at);
     },
     joined: (node, fleet) => events.happened(joinOf(node, fleet), now()),
     convicted: (object, conviction) => events.happened(convictionOf(object, conviction), now()),
-    notLetIn(peer, refusal) {
-      const code = refusal.reason === 'denied' ? 'Forbidden' : 'Unauthenticated';
-      // What it calls itself is not believed, and so not repeated.
-      const who = { name: 'unknown', kind: 'certificate' };
-      const record = refusalRecord(who, peer, { code, words: refusal.words }, now());
-      note(record);
-      chronicle.tell('AdmissionRefused', `${record.from} is not let in: ${refusal.words}`);
-    },
+    notLetIn: (peer, refusal) => refused(admissionOf(peer, refusal, replica), now()),
     telling: (membership) => ({
       ...membership,
       async join(asked) {

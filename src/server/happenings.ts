@@ -3,6 +3,7 @@ import { splitHostPort } from '../config/index.ts';
 import { nodeName } from '../observe/index.ts';
 import type { EventReason, Happening } from '../status/index.ts';
 import type { Need, Progress } from '../xds/index.ts';
+import type { PeerRefusal } from '../xds/io/index.ts';
 import { shortType } from './proxy-config.ts';
 
 /** What there is to tell of something that was seen of proxies; undefined: nothing. */
@@ -31,14 +32,6 @@ export function happeningOf(event: Progress, replica: string): Happening | undef
       const message = `${shortType(type)} ${name} is not sent: ${version} refused this form before: ${words}`;
       return { object: parts[0]?.unit ?? `Controller/${replica}`, reason: 'ConfigurationWithheld', message };
     }
-    case 'foreign': {
-      const { nodeId, type, name, cluster } = event;
-      return ofNode(
-        nodeId,
-        'SecretRefused',
-        `it asked for ${shortType(type)} ${name}, which fleet ${cluster} has none of`,
-      );
-    }
     case 'stalled': {
       const { nodeId, reason, type, names, missing } = event;
       const what = `${shortType(type)} ${names.join(', ')}`;
@@ -59,18 +52,81 @@ function ofNode(nodeId: string, reason: EventReason, message: string): Happening
   return { object: `Node/${nodeName(nodeId)}`, reason, message };
 }
 
-/** A client of xDS that was refused something, for the audit. */
-export function refusalRecord(
-  who: AuditRecord['who'],
+/** What a client of xDS was refused, in its own words and in those that do for more of the kind. */
+export interface XdsRefusal {
+  /** Of whom so many different ones are told. */
+  readonly subject: string;
+  readonly particular: ToldRefusal;
+  readonly general: ToldRefusal;
+}
+
+export interface ToldRefusal {
+  readonly happening: Happening;
+  readonly record: RecordedRefusal;
+}
+
+export interface RecordedRefusal {
+  readonly who: AuditRecord['who'];
+  /** Address, without the port, which is another one each time. */
+  readonly from: string;
+  readonly code: 'Unauthenticated' | 'Forbidden';
+  readonly words: string;
+}
+
+/** A proxy asked for a secret of another fleet. */
+export function foreignOf(
+  { nodeId, type, name, cluster }: Extract<Progress, { readonly kind: 'foreign' }>,
   peer: string,
-  { code, words }: { readonly code: 'Unauthenticated' | 'Forbidden'; readonly words: string },
-  at: number,
-): AuditRecord {
+): XdsRefusal {
+  const told = (words: string): ToldRefusal => ({
+    happening: ofNode(nodeId, 'SecretRefused', words),
+    record: { who: { name: nodeId, kind: 'proxy' }, from: hostOf(peer), code: 'Forbidden', words },
+  });
+  return {
+    subject: `secrets of ${nodeId}`,
+    particular: told(`it asked for ${shortType(type)} ${name}, which fleet ${cluster} has none of`),
+    general: told(`it asked for more secrets that fleet ${cluster} has none of`),
+  };
+}
+
+/** A client was not let in: whom its certificate names was; or nobody is known to have been. */
+export function admissionOf(peer: string, { reason, words, identity }: PeerRefusal, replica: string): XdsRefusal {
+  const from = hostOf(peer);
+  if (identity !== undefined) {
+    const { nodeId } = identity;
+    const told = (why: string): ToldRefusal => ({
+      happening: ofNode(nodeId, 'AdmissionRefused', `${from} is not let in: ${why}`),
+      record: { who: { name: nodeId, kind: 'proxy' }, from, code: 'Forbidden', words: why },
+    });
+    return {
+      subject: `claims of ${nodeId}`,
+      particular: told(words),
+      general: told('with the certificate it claims to be many others'),
+    };
+  }
+  const code = reason === 'denied' ? 'Forbidden' : 'Unauthenticated';
+  // What it calls itself is not believed, and so not repeated.
+  const told = (where: string, why: string): ToldRefusal => ({
+    happening: {
+      object: `Controller/${replica}`,
+      reason: 'AdmissionRefused',
+      message: `${where} is not let in: ${why}`,
+    },
+    record: { who: { name: 'unknown', kind: 'certificate' }, from: where, code, words: why },
+  });
+  return {
+    subject: 'unknown',
+    particular: told(from, words),
+    general: told('several', 'more clients that are not known'),
+  };
+}
+
+/** As the audit keeps it. */
+export function refusalRecord({ who, from, code, words }: RecordedRefusal, at: number): AuditRecord {
   return {
     at: new Date(at).toISOString(),
     who,
-    // Without the port, which is another one each time.
-    from: splitHostPort(peer)?.host ?? '',
+    from,
     requestId: '',
     request: 'xDS stream',
     outcome: 'refused',
@@ -78,6 +134,10 @@ export function refusalRecord(
     detail: words,
     objects: [],
   };
+}
+
+function hostOf(peer: string): string {
+  return splitHostPort(peer)?.host ?? '';
 }
 
 /** The generation that was refused, the one that goes on being served, and the words of the proxy. */

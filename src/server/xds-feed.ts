@@ -18,8 +18,6 @@ export interface ProgressSinks {
   /** For what is told of it to people. */
   readonly happened: (event: Progress) => void;
   readonly log: Logger;
-  /** A proxy asked for a secret of another fleet, and was told that there is none. */
-  readonly onForeign?: (event: Extract<Progress, { readonly kind: 'foreign' }>) => void;
   /** Proxies acknowledged or refused something. */
   readonly onProgress: () => void;
   /** Proxies came, went or were filled. */
@@ -68,7 +66,6 @@ export function createProgressFeed(sinks: ProgressSinks): (progress: readonly Pr
           type: event.type,
           name: event.name,
         });
-        sinks.onForeign?.(event);
         return;
       case 'stalled':
         log.warn({

@@ -36,6 +36,8 @@ const fillMs = 5_000;
 const maxPushesAgain = 2;
 /** Names that a stream may ask for: ten times what a large Envoy does. All are kept, those that do not exist, too. */
 const maxNames = 1_000_000;
+/** Characters of what a client calls itself that are repeated, when it is none of its names. */
+const maxClaim = 100;
 const never = Number.POSITIVE_INFINITY;
 
 export class Session {
@@ -347,9 +349,15 @@ export class Session {
 /** Rule 41: a client is who its certificate says it is, whatever it calls itself. */
 function identityFault(identity: PeerIdentity | undefined, node: NodeInfo): string | undefined {
   if (identity === undefined) return undefined;
-  if (node.id !== identity.nodeId) return `the certificate is that of the node ${identity.nodeId}, not of ${node.id}`;
-  if (node.cluster === identity.cluster) return undefined;
-  return `the certificate is for the fleet ${identity.cluster}, not for ${node.cluster}`;
+  const { nodeId, cluster } = identity;
+  if (node.id !== nodeId) return `the certificate is that of the node ${nodeId}, not of ${claimOf(node.id)}`;
+  if (node.cluster === cluster) return undefined;
+  return `the certificate is for the fleet ${cluster}, not for ${claimOf(node.cluster)}`;
+}
+
+/** What a client calls itself is as long as it likes. */
+function claimOf(text: string): string {
+  return text.length <= maxClaim ? text : `${text.slice(0, maxClaim)}…`;
 }
 
 /** How many names the stream asks for, at most, once it has taken the request. */

@@ -270,7 +270,10 @@ describe('the xDS port', () => {
       const { body } = await fairway.call('GET', '/v1/events?reason=SecretRefused&name=port-1');
       return body.items.length === 1;
     });
-    const refusals = async () => (await fairway.call('GET', '/v1/audit?who=port-1&outcome=refused')).body.items;
+    const refusals = async () => {
+      const { body } = await fairway.call('GET', '/v1/audit?who=port-1&outcome=refused');
+      return body.items.filter(({ detail }: { detail: string }) => detail.includes(name));
+    };
     await until('the record for the audit', async () => (await refusals()).length > 0);
     expect(await refusals()).toMatchObject([{ code: 'Forbidden', from: '127.0.0.1', request: 'xDS stream' }]);
     expect(told().map((line) => JSON.parse(line))).toMatchObject([{ nodeId: 'port-1', fleet: 'edge', name }]);

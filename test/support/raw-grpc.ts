@@ -1,4 +1,4 @@
-import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
+import http2, { type ClientHttp2Session, type ClientHttp2Stream, type SecureClientSessionOptions } from 'node:http2';
 
 /** A gRPC call of whose bytes the test has the last word: it may send nonsense, or not read. */
 export interface RawCall {
@@ -30,8 +30,9 @@ export function grpcMessage(message: Uint8Array): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-export function rawClient(address: string): RawClient {
-  const session = http2.connect(`http://${address}`);
+/** With `tls`, a client of that TLS; else of plain text. */
+export function rawClient(address: string, tls?: SecureClientSessionOptions): RawClient {
+  const session = http2.connect(`${tls === undefined ? 'http' : 'https'}://${address}`, tls ?? {});
   session.on('error', () => undefined);
   return {
     session,

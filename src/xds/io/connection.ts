@@ -38,6 +38,8 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   readonly reading: Reading;
   readonly slices: SliceMeter;
+  /** It is ended for what the client asked. */
+  readonly onRefused: (error: StreamError) => void;
   readonly onClosed: (connection: Connection) => void;
 }
 
@@ -52,7 +54,7 @@ const codes: Record<StreamError['reason'], Status> = {
 
 /** Joins a call to the hub: bytes one way, frames the other, until either end closes. */
 export function createConnection(options: ConnectionOptions): Connection {
-  const { hub, call, open, log, clock, reading, slices, onClosed } = options;
+  const { hub, call, open, log, clock, reading, slices, onRefused, onClosed } = options;
   const { peer, certificate } = call;
   const stream = hub.open(peer, clock(), open);
   let ended = false;
@@ -72,8 +74,11 @@ export function createConnection(options: ConnectionOptions): Connection {
       stream.setWritable(false);
       reading.full(connection);
     },
-    refuse({ reason, words }) {
+    refuse(error) {
+      if (ended) return;
+      const { reason, words } = error;
       log.warn({ event: 'stream_refused', peer, streamId: stream.id, reason, words });
+      onRefused(error);
       connection.end(codes[reason], words);
     },
     end(code, words) {

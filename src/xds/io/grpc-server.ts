@@ -28,8 +28,14 @@ export interface GrpcServerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** Default: plain text. With them, clients must show a certificate that the CAs have signed. */
   readonly tls?: LiveTls;
-  /** A client failed the handshake: what it is told, and by whom. */
-  readonly onHandshakeFailed?: (peer: string, cause: Error) => void;
+  readonly onHandshakeFailed?: (peer: string, failure: HandshakeFailure) => void;
+}
+
+/** How a client failed to agree with us on TLS. */
+export interface HandshakeFailure {
+  /** It came without a certificate, or with one that no CA of ours has signed, that has expired or was revoked. */
+  readonly unknown: boolean;
+  readonly words: string;
 }
 
 export interface GrpcServer {
@@ -90,7 +96,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     } else take(call);
   });
   server.on('tlsClientError', (cause: Error, socket: TLSSocket) => {
-    options.onHandshakeFailed?.(peerOf(socket), cause);
+    options.onHandshakeFailed?.(peerOf(socket), handshakeFailureOf(cause, socket));
     socket.destroy();
   });
   // A client that speaks no HTTP/2 would otherwise keep its connection for ten seconds.
@@ -130,6 +136,18 @@ function refusalOf(headers: IncomingHttpHeaders): number | undefined {
   if (headers[':method'] !== 'POST') return constants.HTTP_STATUS_METHOD_NOT_ALLOWED;
   const isGrpc = /^application\/grpc($|[+;])/.test(headers['content-type'] ?? '');
   return isGrpc ? undefined : constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE;
+}
+
+/**
+ * Node ends the connection of a client whose certificate is not good as if the client had hung up, and says why on the
+ * socket alone; that there is none is an error of OpenSSL.
+ */
+function handshakeFailureOf(cause: NodeJS.ErrnoException, { authorizationError }: TLSSocket): HandshakeFailure {
+  if (authorizationError) return { unknown: true, words: `its certificate is not good: ${authorizationError}` };
+  if (cause.code === 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE') {
+    return { unknown: true, words: 'there is no client certificate' };
+  }
+  return { unknown: false, words: cause.message };
 }
 
 function certificateOf({ socket }: ServerHttp2Session): X509Certificate | undefined {

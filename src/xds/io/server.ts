@@ -21,6 +21,8 @@ import { status } from './status.ts';
 export interface PeerRefusal {
   readonly reason: 'unauthenticated' | 'denied';
   readonly words: string;
+  /** Who its certificate says it is, when it claims to be another. */
+  readonly identity?: PeerIdentity;
 }
 
 export interface XdsServerOptions {
@@ -33,6 +35,7 @@ export interface XdsServerOptions {
     readonly live: LiveTls;
     /** Who the owner of a certificate is that the CAs have signed. Asked for each call, and again by `reviewPeers`. */
     readonly identify: (certificate: X509Certificate) => Result<PeerIdentity, PeerRefusal>;
+    /** A client was not let in, or is no longer. */
     readonly onRefused?: (peer: string, refusal: PeerRefusal) => void;
   };
   readonly clock: Clock;
@@ -193,6 +196,10 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       clock,
       reading: slowClients,
       slices,
+      onRefused({ reason, words }) {
+        if (reason !== 'wrong-identity' || identity.value === undefined) return;
+        options.tls?.onRefused?.(call.peer, { reason: 'denied', words, identity: identity.value });
+      },
       onClosed: (closed) => {
         connections.delete(closed.stream);
         clearTimeout(ages.get(closed));
@@ -220,7 +227,10 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     methods: served,
     listen,
     ...(tls === undefined ? {} : { tls: tls.live }),
-    onHandshakeFailed: (peer, cause) => log.info({ event: 'handshake_failed', peer, words: cause.message }),
+    onHandshakeFailed(peer, { unknown, words }) {
+      log.info({ event: 'handshake_failed', peer, words });
+      if (unknown) tls?.onRefused?.(peer, { reason: 'unauthenticated', words });
+    },
   });
   const { port } = server;
   hub.onWork(() => {

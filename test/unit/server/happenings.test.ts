@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { convictionOf, happeningOf } from '../../../src/server/happenings.ts';
+import { admissionOf, convictionOf, foreignOf, happeningOf } from '../../../src/server/happenings.ts';
 import type { Happening } from '../../../src/status/index.ts';
 import { type Progress, typeUrls } from '../../../src/xds/index.ts';
 
@@ -81,11 +81,6 @@ test.each<[string, Progress, Happening | undefined]>([
     },
     { object: lb1, reason: 'ProxyStalled', message: 'Listener l was sent though Cluster c is not ready' },
   ],
-  [
-    'a secret that is none of its business',
-    { ...of, kind: 'foreign', type: typeUrls.secret, name: 's', cluster: 'edge' },
-    { object: lb1, reason: 'SecretRefused', message: 'it asked for Secret s, which fleet edge has none of' },
-  ],
   ['what goes as it should', { ...of, kind: 'acked', revision: 1, sentAt: 0 }, undefined],
 ])('%s', (_, event, want) => {
   expect(happeningOf(event, 'a')).toEqual(want);
@@ -101,4 +96,43 @@ test.each([
     reason: 'ObjectConvicted',
     message,
   });
+});
+
+test('a secret that is none of its business is told of the proxy, and once for many', () => {
+  const event = { ...of, kind: 'foreign', type: typeUrls.secret, name: 's', cluster: 'edge' } as const;
+  const { particular, general } = foreignOf(event, '10.0.0.1:4711');
+  const record = { who: { name: 'lb-1', kind: 'proxy' }, from: '10.0.0.1', code: 'Forbidden' };
+  const words = 'it asked for Secret s, which fleet edge has none of';
+  expect(particular).toEqual({
+    happening: { object: lb1, reason: 'SecretRefused', message: words },
+    record: { ...record, words },
+  });
+  const more = 'it asked for more secrets that fleet edge has none of';
+  expect(general).toEqual({
+    happening: { object: lb1, reason: 'SecretRefused', message: more },
+    record: { ...record, words: more },
+  });
+});
+
+test('whoever claims to be another is known by the certificate', () => {
+  const identity = { nodeId: 'lb-1', cluster: 'edge' };
+  const { particular, general } = admissionOf('[fd00::1]:1', { reason: 'denied', words: 'no', identity }, 'a');
+  const record = { who: { name: 'lb-1', kind: 'proxy' }, from: 'fd00::1', code: 'Forbidden' };
+  expect(particular).toEqual({
+    happening: { object: lb1, reason: 'AdmissionRefused', message: 'fd00::1 is not let in: no' },
+    record: { ...record, words: 'no' },
+  });
+  expect(general.record).toEqual({ ...record, words: 'with the certificate it claims to be many others' });
+});
+
+test.each([
+  ['unauthenticated', 'Unauthenticated'],
+  ['denied', 'Forbidden'],
+] as const)('whoever is not known is told of the controller: %s', (reason, code) => {
+  const { particular, general } = admissionOf('10.0.0.1:1', { reason, words: 'no' }, 'a');
+  expect(particular).toEqual({
+    happening: { object: 'Controller/a', reason: 'AdmissionRefused', message: '10.0.0.1 is not let in: no' },
+    record: { who: { name: 'unknown', kind: 'certificate' }, from: '10.0.0.1', code, words: 'no' },
+  });
+  expect(general.record).toMatchObject({ from: 'several', words: 'more clients that are not known' });
 });

@@ -16,6 +16,11 @@ describe('a client with an identity', () => {
     ['calls itself what it is', { id: 'n1', cluster: 'edge' }, undefined],
     ['calls itself another node', { id: 'n2', cluster: 'edge' }, 'the certificate is that of the node n1, not of n2'],
     ['claims another fleet', { id: 'n1', cluster: 'core' }, 'the certificate is for the fleet edge, not for core'],
+    [
+      'has a name without end',
+      { id: 'n'.repeat(9_999), cluster: 'edge' },
+      `the certificate is that of the node n1, not of ${'n'.repeat(100)}…`,
+    ],
     ['claims no fleet', { id: 'n1', cluster: '' }, 'the certificate is for the fleet edge, not for '],
   ];
 
