@@ -31,6 +31,7 @@ import { createSortedObjects } from './listing.ts';
 import { addMembership } from './membership.ts';
 import { addMeter, type RequestMeter } from './meter.ts';
 import { addDocument, collectDocument } from './openapi.ts';
+import { addPeer } from './peer.ts';
 import type { Ports } from './ports.ts';
 import { fairwayErrorOf, problemMediaType, problemOf } from './problem.ts';
 import { addProxies } from './proxies.ts';
@@ -160,6 +161,7 @@ export function createApi({
     addBackup(app, ports);
   }
   addControllers(app, ports);
+  addPeer(app, ports);
   addHealth(app, ports, { openMetrics: access.openMetrics ?? false });
   addDocument(app, document);
   addDocs(app, document);

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { FairwayError } from '../lib/errors.ts';
 import { objectKey } from '../model/index.ts';
 import { addPath } from './operation.ts';
+import { notFound, withMissing } from './partial.ts';
 import type { Ports } from './ports.ts';
 import { invalidParameter, readQuery } from './query.ts';
 
@@ -41,10 +42,10 @@ export function addExplain(app: FastifyInstance, { explain, view }: Ports): void
         const { revision: given } = request.params as { readonly revision: string };
         const revision = /^\d{1,15}$/.test(given) ? Number(given) : undefined;
         if (revision === undefined) throw invalidParameter('revision', 'must be a revision, a whole number');
-        const commit = explain.commit(revision);
-        if (commit !== undefined) return commit;
-        const known = revision > view.revision ? 'this controller has not reached it' : 'only recent commits are kept';
-        throw new FairwayError('NotFound', `reading commit ${given}: ${known}`);
+        const { found, missing } = await explain.commit(revision);
+        if (found !== undefined) return { ...found, ...withMissing(missing) };
+        const known = revision > view.revision ? 'it has not been reached' : 'only recent commits are kept';
+        throw notFound(`reading commit ${given}: ${known}`, missing);
       },
     },
   });

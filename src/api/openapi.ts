@@ -319,6 +319,19 @@ const accessSchemas = {
 
 const span = object({ first: { ...text, format: 'date-time' }, last: { ...text, format: 'date-time' } });
 
+/** What an answer gathered from all controllers lacks. */
+const missingControllers = {
+  ...list(
+    object({
+      controller: text,
+      since: { ...text, format: 'date-time' },
+      reason: text,
+      proxies: { ...number, description: 'Attached to it when it was last heard of.' },
+    }),
+  ),
+  description: 'Controllers that did not answer, whose proxies are not in here; absent when all did.',
+};
+
 const proxySchemas = {
   Proxy: object({
     node: text,
@@ -358,7 +371,7 @@ const proxySchemas = {
     cpu: { type: 'number', description: "Processors' worth of time that it uses." },
   }),
   ControllerList: object({ metadata: object({ revision: text }), items: list(ref('Controller')) }),
-  ProxyList: object({ metadata: object({ revision: text }), items: list(ref('Proxy')) }),
+  ProxyList: object({ metadata: object({ revision: text }), items: list(ref('Proxy')), missing: missingControllers }),
   ProxyConfig: object({
     metadata: object({ revision: text }),
     node: text,
@@ -376,7 +389,10 @@ const proxySchemas = {
       }),
     ),
   }),
-  Comparison: object({ proxies: { ...number, description: 'Streams of proxies that are being compared.' } }),
+  Comparison: object({
+    proxies: { ...number, description: 'Streams of proxies that are being compared.' },
+    missing: missingControllers,
+  }),
   Explanation: object({
     service: text,
     generation: number,
@@ -432,6 +448,7 @@ const proxySchemas = {
     proxies: object({ concerned: number, acknowledged: number, waitingFor: list(text) }),
     sent: span,
     acknowledged: span,
+    missing: missingControllers,
   }),
 };
 

@@ -17,13 +17,15 @@ export interface Operation {
 }
 
 /**
- * Who may use an operation. `open`: anybody. `identified`: anybody who says who they are. Else whoever may do that to
+ * Who may use an operation. `open`: anybody. `identified`: anybody who says who they are. `controller`: another controller
+ * of the cluster, whose signature over the whole request the operation itself checks. Else whoever may do that to
  * things of that kind: in the scope of the path, if it has one; `filtered` answers about many scopes, leaves out what
  * may not be seen, and is closed to those who may see nothing.
  */
 export type AccessRule =
   | 'open'
   | 'identified'
+  | 'controller'
   | { readonly verb: Verb; readonly kind: Kind | Facility; readonly scope?: 'filtered' };
 
 type SchemaRef = Readonly<Record<string, unknown>>;

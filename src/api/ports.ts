@@ -102,7 +102,23 @@ export interface Preview {
   preview(writes: readonly PreviewWrite[]): Promise<PreviewResult>;
 }
 
-/** A proxy with an open stream to this controller. */
+/** A controller whose proxies are not in an answer, since it gave none itself. */
+export interface MissingController {
+  readonly controller: string;
+  /** RFC 3339: since when it does not answer. */
+  readonly since: string;
+  readonly reason: string;
+  /** Proxies that were attached to it when it was last heard of. */
+  readonly proxies: number;
+}
+
+/** What all controllers together know, as far as they answer. */
+export interface Gathered<T> {
+  readonly found: T;
+  readonly missing: readonly MissingController[];
+}
+
+/** A proxy with an open stream to some controller. */
 export interface ProxyInfo {
   /** Name of its Node object. */
   readonly node: string;
@@ -143,22 +159,36 @@ export interface ProxyResource {
   readonly content?: unknown;
 }
 
+/** The proxies of all controllers. */
 export interface Proxies {
-  list(): readonly ProxyInfo[];
-  get(node: string): ProxyInfo | undefined;
+  /** Each once, in no order. */
+  list(filter: {
+    readonly fleet?: string | undefined;
+    readonly node?: string | undefined;
+  }): Promise<Gathered<readonly ProxyInfo[]>>;
+  get(node: string): Promise<Gathered<ProxyInfo | undefined>>;
   /** Undefined: not connected. `type` is the last part of a type URL, `Cluster`; undefined is all. */
   config(
     node: string,
     options: { readonly type: string | undefined; readonly content: boolean },
-  ): readonly ProxyResource[] | undefined;
+  ): Promise<Gathered<readonly ProxyResource[] | undefined>>;
   /**
-   * Begins to compare what proxies have with what they should have, and to send again what was lost: one proxy, or all
-   * of this controller. How many that are.
+   * Begins to compare what proxies have with what they should have, and to send again what was lost: one proxy, or all.
+   * How many that are.
    */
-  compare(node: string | undefined): number;
+  compare(node: string | undefined): Promise<Gathered<number>>;
 }
 
-/** What became of one commit, as far as this controller saw it. Times are RFC 3339. */
+/** Where other controllers ask of the proxies that have their stream here. */
+export interface PeerDoor {
+  /**
+   * Answers a signed question, of our own proxies and of no others. Throws `Unauthenticated` when it is not from another
+   * controller of this cluster, or not for this one; `InvalidParameter` for a question that this version does not know.
+   */
+  answer(authorization: string | undefined, body: Uint8Array): unknown;
+}
+
+/** What became of one commit, as far as the controllers saw it. Times are RFC 3339. */
 export interface CommitInfo {
   readonly revision: string;
   /** Commits that wait are taken in together: the revision of the step. */
@@ -182,7 +212,7 @@ export interface Explain {
   /** Undefined: there is no such virtual service. */
   virtualService(key: ObjectKey): unknown;
   /** Undefined: not taken in yet, or too long ago. */
-  commit(revision: number): CommitInfo | undefined;
+  commit(revision: number): Promise<Gathered<CommitInfo | undefined>>;
 }
 
 /** What a node gets when it joins or renews. PEM; times are RFC 3339. */
@@ -300,6 +330,8 @@ export interface Ports {
   readonly backups: Backups;
   /** Members of the cluster, in order of their ids; a single server is one too. */
   readonly controllers: () => readonly ControllerInfo[];
+  /** Absent: other controllers are not answered. */
+  readonly peer?: PeerDoor;
   readonly events: Events;
   readonly audit: () => AuditNames;
   readonly view: View;

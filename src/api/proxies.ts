@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { FairwayError } from '../lib/errors.ts';
 import { addPath } from './operation.ts';
+import { notFound, withMissing } from './partial.ts';
 import type { Ports } from './ports.ts';
 import { flag, readQuery, text } from './query.ts';
 
-/** The proxies with an open stream to this controller: what each was sent, took and refused. */
+/** The connected proxies, whichever controller they are attached to: what each was sent, took and refused. */
 export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void {
   const query = { fleet: text('Only proxies of this fleet.') } as const;
   addPath(app, '/v1/proxies', {
@@ -19,11 +19,9 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
       },
       async handler(request) {
         const { fleet } = readQuery(request.query, query);
-        const items = proxies
-          .list()
-          .filter((proxy) => fleet === undefined || proxy.fleet === fleet)
-          .toSorted((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
-        return { metadata: { revision: String(view.revision) }, items };
+        const { found, missing } = await proxies.list({ fleet });
+        const items = found.toSorted((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
+        return { metadata: { revision: String(view.revision) }, items, ...withMissing(missing) };
       },
     },
   });
@@ -39,9 +37,9 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
       async handler(request) {
         readQuery(request.query, {});
         const { node } = request.params as { readonly node: string };
-        const proxy = proxies.get(node);
-        if (proxy === undefined) throw new FairwayError('NotFound', `reading proxy ${node}: it is not connected here`);
-        return proxy;
+        const { found, missing } = await proxies.get(node);
+        if (found === undefined) throw notFound(`reading proxy ${node}: it is not connected`, missing);
+        return found;
       },
     },
   });
@@ -58,9 +56,9 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
       async handler(request, reply) {
         readQuery(request.query, {});
         const { node } = request.params as { readonly node: string };
-        const compared = proxies.compare(node);
-        if (compared === 0) throw new FairwayError('NotFound', `comparing proxy ${node}: it is not connected here`);
-        return reply.code(202).send({ proxies: compared });
+        const { found, missing } = await proxies.compare(node);
+        if (found === 0) throw notFound(`comparing proxy ${node}: it is not connected`, missing);
+        return reply.code(202).send({ proxies: found });
       },
     },
   });
@@ -76,7 +74,8 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
       },
       async handler(request, reply) {
         readQuery(request.query, {});
-        return reply.code(202).send({ proxies: proxies.compare(undefined) });
+        const { found, missing } = await proxies.compare(undefined);
+        return reply.code(202).send({ proxies: found, ...withMissing(missing) });
       },
     },
   });
@@ -99,8 +98,8 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
       async handler(request) {
         const { type, content = false } = readQuery(request.query, configQuery);
         const { node } = request.params as { readonly node: string };
-        const items = proxies.config(node, { type, content });
-        if (items === undefined) throw new FairwayError('NotFound', `reading proxy ${node}: it is not connected here`);
+        const { found: items, missing } = await proxies.config(node, { type, content });
+        if (items === undefined) throw notFound(`reading proxy ${node}: it is not connected`, missing);
         return { metadata: { revision: String(view.revision) }, node, items };
       },
     },

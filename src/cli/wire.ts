@@ -117,6 +117,13 @@ export interface WireController {
   readonly cpu?: number;
 }
 
+/** A controller that an answer lacks, since it did not answer itself. */
+export interface WireMissing {
+  readonly controller: string;
+  readonly since?: string;
+  readonly proxies?: number;
+}
+
 /** One resource of a proxy (`GET /v1/proxies/{node}/config`). */
 export interface WireProxyResource {
   readonly type: string;

@@ -16,6 +16,8 @@ export interface ServerConfig extends AccessConfig {
   readonly listen: string;
   /** xDS, `host:port`. */
   readonly xdsListen: string;
+  /** Host by which other controllers and nodes reach this one; empty: that of the addresses it listens at. */
+  readonly advertise: string;
   /** Folder of the embedded database. */
   readonly data: string;
   /** File of the data keys that seal secrets in the store; a relative path counts from `data`. */
@@ -59,6 +61,7 @@ export const serverDefaults: ServerConfig = {
   roles: 'api,xds,control',
   listen: '127.0.0.1:7600',
   xdsListen: '127.0.0.1:7601',
+  advertise: '',
   data: './.fairway',
   store: 'sqlite',
   dataKeyFile: 'data.key',
@@ -105,6 +108,12 @@ export const serverFields: { readonly [F in Field]: FieldInfo<ServerConfig[F]> }
     env: 'FAIRWAY_XDS_LISTEN',
     help: 'address of the xDS server, host:port',
     parse: parseListen,
+  },
+  advertise: {
+    flag: '--advertise',
+    env: 'FAIRWAY_ADVERTISE',
+    help: 'host by which other controllers and nodes reach this one; else where it listens, or its host name',
+    parse: parseAdvertised,
   },
   data: { flag: '--data', env: 'FAIRWAY_DATA', help: 'folder of the embedded database', parse: parsePath },
   store: {
@@ -437,6 +446,16 @@ function parseControllerName(value: unknown): Result<string, string> {
   return typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9.:_-]{0,126}$/.test(value)
     ? ok(value)
     : err('must be letters, digits and .:_- , 127 characters at most');
+}
+
+/** Labels of RFC 1123, or an address. */
+function parseAdvertised(value: unknown): Result<string, string> {
+  if (value === '') return ok('');
+  const isName =
+    typeof value === 'string' && value.length <= 253 && /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value);
+  return isName || (typeof value === 'string' && parseIp(value) !== undefined)
+    ? ok(value)
+    : err('must be a host name or an IP address, without a port');
 }
 
 function parseName(value: unknown): Result<string, string> {

@@ -8,10 +8,14 @@
  * and gets no next one.
  *
  * The private key of a node never leaves it. Those of roots are in the store under a prefix whose values are sealed.
+ *
+ * Among themselves controllers need none of this: each has a key for its run, whose public half it tells the others in the
+ * store that they share (controller-key.ts).
  */
 export { type Authority, type AuthorityOptions, type AuthorityState, openAuthority } from './authority.ts';
 export type { ControllerSubject } from './certificates.ts';
 export { type ControllerCredentials, createControllerCredentials } from './controller-credentials.ts';
+export { type ControllerKey, createControllerKey, isSignedBy } from './controller-key.ts';
 export { type FileCredentials, openFileCredentials } from './file-credentials.ts';
 export { identityOf, type NodeIdentity } from './identity.ts';
 export { createMembers, type JoinTokenInfo, type Members, type Membership } from './members.ts';

@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import type { Adoption, Mirror } from '../control/index.ts';
+import type { LiveTls } from '../lib/tls-files.ts';
 import { createDeliveryObserver, createPresence, nodeName } from '../observe/index.ts';
+import { createControllerKey } from '../pki/index.ts';
 import type { ControllerRecord } from '../status/index.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Hub } from '../xds/index.ts';
@@ -7,11 +10,15 @@ import { type Controllers, createControllers } from './controllers.ts';
 import type { Deliveries } from './deliveries.ts';
 import { summaryOf } from './delivery-summary.ts';
 import type { MeasuredStore } from './measured-store.ts';
+import { createPeers, type Peers } from './peers.ts';
 import { createJoin, createRemoteDeliveries } from './remote-deliveries.ts';
 
 /** What this controller knows of the others, and tells them. One per controller, also of one that is alone. */
 export interface Cluster {
   readonly controllers: Controllers;
+  /** Of this run of this controller. */
+  readonly run: string;
+  readonly peers: Peers;
   /** How far all proxies are, wherever they are connected. */
   readonly deliveries: Pick<Deliveries, 'of' | 'ofFleet'>;
   /** Of a proxy with another controller. */
@@ -41,6 +48,8 @@ export interface ClusterOptions {
   /** Those of our own proxies. */
   readonly deliveries: Deliveries;
   readonly leading: () => { readonly term: number; readonly since: number } | undefined;
+  /** Of the REST door; undefined: plain text. */
+  readonly restTls: LiveTls | undefined;
   /** Others have told how far their proxies are. */
   readonly onTold: () => void;
   readonly now: () => number;
@@ -57,6 +66,7 @@ export function createCluster(options: ClusterOptions): Cluster {
   const shared = store.election !== undefined;
   const startedAt = new Date(now()).toISOString();
   const processor = createProcessorMeter();
+  const key = createControllerKey();
   let doors = { address: '', xdsAddress: '' };
   /** Oldest first: a step of the View, and the newest revision up to it that changed what is served. */
   let steps: { readonly revision: number; readonly needed: number }[] = [];
@@ -69,6 +79,8 @@ export function createCluster(options: ClusterOptions): Cluster {
       id,
       run: options.run,
       ...doors,
+      key: key.publicKey,
+      ...certificateOf(options.restTls),
       version: options.version,
       roles: options.roles,
       startedAt,
@@ -91,6 +103,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     revision: () => hub.table.revision,
   });
   const join = createJoin();
+  const peers = createPeers({ id, key, records, isAlive: (other) => controllers.isAlive(other), now });
 
   /** Of steps that are long ago the oldest known one stands for all: that asks for no less than is needed. */
   function neededAt(revision: number): number {
@@ -126,6 +139,7 @@ export function createCluster(options: ClusterOptions): Cluster {
       })
     : undefined;
   let presence: ReturnType<typeof createPresence> | undefined;
+  const unfollow = options.restTls?.onChange(() => presence?.tell());
 
   /** Whether another controller has told something new. */
   function wasTold(): boolean {
@@ -136,6 +150,8 @@ export function createCluster(options: ClusterOptions): Cluster {
 
   return {
     controllers,
+    run: options.run,
+    peers,
     deliveries: {
       of(resource, unit) {
         const here = deliveries.of(resource, unit);
@@ -164,10 +180,16 @@ export function createCluster(options: ClusterOptions): Cluster {
     },
     led: () => presence?.tell(),
     async close() {
+      unfollow?.();
       await observer?.close();
       await presence?.close();
     },
   };
+}
+
+/** What the REST door shows to whoever connects. */
+function certificateOf(tls: LiveTls | undefined): Pick<ControllerRecord, 'certificate'> {
+  return tls === undefined ? {} : { certificate: new X509Certificate(tls.current.cert).fingerprint256 };
 }
 
 /** Share of one processor that this process uses, over the time between two readings. */

@@ -96,7 +96,7 @@ export function createControllers({ records, self, shared, now }: ControllersOpt
 }
 
 function infoOf(record: ControllerRecord, { isAlive, term }: { isAlive: boolean; term: number }): ControllerInfo {
-  const { leading, run: _run, revision, ...rest } = record;
+  const { leading, run: _run, key: _key, certificate: _certificate, revision, ...rest } = record;
   const leads = isAlive && leading?.term === term;
   return {
     ...rest,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type ServerConfig, splitHostPort } from '../config/index.ts';
+import { joinHostPort, type ServerConfig, splitHostPort } from '../config/index.ts';
 
 /**
  * What a controller is called among the others, and after a restart again: its configured name, else the host, in a
@@ -12,6 +12,18 @@ export function controllerName({ name, store, listen, xdsListen, roles }: Server
   const port = splitHostPort(roles === 'xds' ? xdsListen : listen)?.port;
   // A port that is free now is another one next time: so is the process.
   return `${hostname()}:${port === 0 ? process.pid : port}`;
+}
+
+/**
+ * An address that was listened at, as others reach it. Who listens on all addresses of a machine says none, and is found by
+ * the name of the machine.
+ */
+export function advertisedAddress({ advertise }: Pick<ServerConfig, 'advertise'>, address: string): string {
+  const at = splitHostPort(address);
+  if (at === undefined) return address;
+  const isAny = at.host === '0.0.0.0' || at.host === '::';
+  const host = advertise !== '' ? advertise : isAny ? hostname() : at.host;
+  return joinHostPort(host, at.port);
 }
 
 /** Of this Fairway, from package.json. */

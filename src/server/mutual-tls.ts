@@ -2,6 +2,7 @@
  * Mutual TLS of xDS: joins what signs and what identifies (pki) to what is known of nodes (control) and to those who are
  * connected (xds/io).
  */
+import { isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import type { Membership } from '../api/index.ts';
 import type { ServerConfig } from '../config/index.ts';
@@ -76,7 +77,13 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
   const { config, store, mirror, newId, now, log, followMs = defaultFollowMs } = options;
   const lifeMs = durationMs(config.certificateLife);
   const authority = await openAuthority({ store, newId, now });
-  const credentials = await createControllerCredentials({ authority, hosts: ownHosts(), lifeMs, now, log });
+  const credentials = await createControllerCredentials({
+    authority,
+    hosts: ownHosts(config.advertise),
+    lifeMs,
+    now,
+    log,
+  });
   const members = createMembers({ store, authority, lifeMs, newId, now, log });
   const keeper = createRotationKeeper({
     authority,
@@ -184,11 +191,13 @@ function uidOf({ world: { kernel, graph } }: Mirror, name: string): string | und
 }
 
 /** Names and addresses of this machine, for clients that go by them. */
-function ownHosts(): ControllerSubject['hosts'] {
+function ownHosts(advertised: string): ControllerSubject['hosts'] {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   const ips = addresses.filter(({ scopeid }) => !scopeid).map(({ address }) => address);
+  const names = ['localhost', hostname()];
+  if (advertised !== '') (isIP(advertised) === 0 ? names : ips).push(advertised);
   return [
-    ...[...new Set(['localhost', hostname()])].map((value) => ({ type: 'dns' as const, value })),
+    ...[...new Set(names)].map((value) => ({ type: 'dns' as const, value })),
     ...[...new Set(['127.0.0.1', '::1', ...ips])].map((value) => ({ type: 'ip' as const, value })),
   ];
 }

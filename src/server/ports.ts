@@ -1,15 +1,16 @@
-import type { CommitInfo, Ports, PreviewResult, ProxyInfo, View } from '../api/index.ts';
-import { type Changes, type Mirror, oldestGood, preview, type Records, type World } from '../control/index.ts';
+import type { Ports, PreviewResult, View } from '../api/index.ts';
+import { type Changes, type Mirror, oldestGood, preview, type World } from '../control/index.ts';
 import { type ObjectKey, parseObjectKey } from '../model/index.ts';
-import { nodeName } from '../observe/index.ts';
-import { type ExplainSources, explain, rejectionKey, type StatusSources, statusOf } from '../status/index.ts';
+import { type ExplainSources, explain, type StatusSources, statusOf } from '../status/index.ts';
 import { listenerNameOf, parseResourceKey, rankOf } from '../translate/index.ts';
 import type { Budget } from '../view/index.ts';
-import type { Hub, Resource, StreamStatus } from '../xds/index.ts';
+import type { Hub, Resource } from '../xds/index.ts';
 import type { Cluster } from './cluster.ts';
-import type { Commits, CommitTrack, Span } from './commits.ts';
+import type { Commits } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
-import { configOf } from './proxy-config.ts';
+import { createOwnProxies } from './own-proxies.ts';
+import { createPeerDoor } from './peer-door.ts';
+import { createWholeFleet } from './whole-fleet.ts';
 
 export interface PortsOptions {
   readonly mirror: Mirror;
@@ -28,7 +29,7 @@ export interface PortsOptions {
 /** Fills the ports of the API from the View, the streams and the records. */
 export function createPorts(
   options: PortsOptions,
-): Pick<Ports, 'controllers' | 'view' | 'tokens' | 'preview' | 'proxies' | 'explain' | 'events' | 'audit'> {
+): Pick<Ports, 'controllers' | 'peer' | 'view' | 'tokens' | 'preview' | 'proxies' | 'explain' | 'events' | 'audit'> {
   const { mirror, changes, commits, deliveries, cluster, sources, hub, now, replica } = options;
   const explaining: ExplainSources = {
     ...sources,
@@ -38,6 +39,9 @@ export function createPorts(
     rank: rankOf,
   };
   const { kernel, graph } = mirror.world;
+  const { records } = mirror;
+  const own = createOwnProxies({ deliveries, commits, records, hub, replica });
+  const fleet = createWholeFleet({ own, peers: cluster.peers, records });
 
   const view: View = {
     get revision() {
@@ -59,12 +63,13 @@ export function createPorts(
   };
 
   function proxiesOf(fleets: ReadonlySet<string>): string[] {
-    const proxies = deliveries.streams().filter(({ node }) => fleets.has(node.cluster));
-    return [...new Set(proxies.map(({ node }) => nodeName(node.id)))].sort();
+    const proxies = [...fleets].flatMap((name) => cluster.deliveries.ofFleet(name));
+    return [...new Set(proxies.filter(({ lost }) => lost !== true).map(({ node }) => node))].sort();
   }
 
   return {
     controllers: () => cluster.controllers.list(),
+    peer: createPeerDoor({ run: cluster.run, records, own, now }),
     view,
     tokens: { get: (id) => mirror.records.tokens.get(id), list: () => mirror.records.tokens.values() },
     preview: {
@@ -79,26 +84,7 @@ export function createPorts(
         };
       },
     },
-    proxies: {
-      list: () =>
-        deliveries.streams().map((stream) => proxyInfo(stream, deliveries.isInStep(stream), mirror.records, replica)),
-      get: (node) => {
-        const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
-        return stream === undefined
-          ? undefined
-          : proxyInfo(stream, deliveries.isInStep(stream), mirror.records, replica);
-      },
-      config(node, options) {
-        const stream = deliveries.streams().find((candidate) => nodeName(candidate.node.id) === node);
-        return stream === undefined ? undefined : configOf(hub, stream, options);
-      },
-      compare(node) {
-        const streams = deliveries
-          .streams()
-          .filter((candidate) => node === undefined || nodeName(candidate.node.id) === node);
-        return streams.filter(({ streamId }) => hub.compare(streamId)).length;
-      },
-    },
+    proxies: fleet,
     events: { list: () => mirror.records.events.values(), onHappened: (listener) => changes.onHappened(listener) },
     audit: () => mirror.records.audit,
     explain: {
@@ -106,10 +92,7 @@ export function createPorts(
         const object = view.get(key);
         return object === undefined ? undefined : explain(key, object, mirror.world, explaining, now());
       },
-      commit(revision) {
-        const track = commits.get(revision);
-        return track === undefined ? undefined : commitInfo(track);
-      },
+      commit: (revision) => fleet.commit(revision),
     },
   };
 }
@@ -122,50 +105,6 @@ function resourcesOf({ kernel, translation }: World, key: ObjectKey): Resource[]
   });
 }
 
-function commitInfo(track: CommitTrack): CommitInfo {
-  const time = (at: number): string => new Date(at).toISOString();
-  const span = ({ first, last }: Span) => ({ first: time(first), last: time(last) });
-  return {
-    revision: String(track.revision),
-    settledWith: String(track.settledWith),
-    committed: time(track.committedAt),
-    settled: time(track.settledAt),
-    resources: track.resources,
-    proxies: track.proxies,
-    ...(track.sent === undefined ? {} : { sent: span(track.sent) }),
-    ...(track.acknowledged === undefined ? {} : { acknowledged: span(track.acknowledged) }),
-  };
-}
-
 function keyOf({ kind, metadata }: { kind: string; metadata: { scope?: string; name: string } }): ObjectKey {
   return metadata.scope === undefined ? `${kind}/${metadata.name}` : `${kind}/${metadata.scope}/${metadata.name}`;
-}
-
-function proxyInfo(stream: StreamStatus, inStep: boolean, { rejections }: Records, replica: string): ProxyInfo {
-  const { node, openedAt, types } = stream;
-  const refused = types.some(({ rejected }) => rejected.length > 0);
-  return {
-    node: nodeName(node.id),
-    nodeId: node.id,
-    fleet: node.cluster,
-    version: node.version,
-    connectedSince: new Date(openedAt).toISOString(),
-    replica,
-    state: refused ? 'Rejected' : stream.stall !== undefined ? 'Stalled' : inStep ? 'Synced' : 'Pending',
-    types: types.map((type) => ({
-      type: type.type,
-      sent: type.sentRevision,
-      acked: type.ackedRevision,
-      resources: type.acked,
-      pending: type.pending,
-      rejected: type.rejected.map(({ name, words, since }) => ({
-        name,
-        message: words,
-        since:
-          since === undefined
-            ? (rejections.get(rejectionKey(type.type, name))?.record.first ?? '')
-            : new Date(since).toISOString(),
-      })),
-    })),
-  };
 }

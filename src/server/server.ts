@@ -11,7 +11,7 @@ import { createDeliveries } from './deliveries.ts';
 import { createDeliveryHub } from './delivery-hub.ts';
 import { prepareAdmin } from './first-admin.ts';
 import { prepareStore } from './first-start.ts';
-import { programVersion } from './identity.ts';
+import { advertisedAddress, programVersion } from './identity.ts';
 import { measureStore } from './measured-store.ts';
 import { createMeasurements } from './measurements.ts';
 import { openMutualTls } from './mutual-tls.ts';
@@ -125,6 +125,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       store: measured,
       hub,
       deliveries,
+      restTls,
       leading: () => candidacy.current,
       onTold: () => candidacy.progressed(),
       now,
@@ -262,7 +263,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       log.warn({ event: 'data_keys_not_retired', err: error });
     });
     closers.add(() => retiring);
-    cluster.open({ address, xdsAddress });
+    cluster.open({ address: advertisedAddress(config, address), xdsAddress: advertisedAddress(config, xdsAddress) });
     candidacy.open();
     return { address, xdsAddress, close: () => closers.close() };
   } catch (error) {

@@ -124,8 +124,13 @@ const nothing: Omit<Ports, 'backups' | 'view' | 'tokens'> = {
       throw new FairwayError('NotReady', 'trying a write: the store is not whole');
     },
   },
-  proxies: { list: () => [], get: () => undefined, config: () => undefined, compare: () => 0 },
-  explain: { virtualService: () => undefined, commit: () => undefined },
+  proxies: {
+    list: async () => ({ found: [], missing: [] }),
+    get: async () => ({ found: undefined, missing: [] }),
+    config: async () => ({ found: undefined, missing: [] }),
+    compare: async () => ({ found: 0, missing: [] }),
+  },
+  explain: { virtualService: () => undefined, commit: async () => ({ found: undefined, missing: [] }) },
   events: { list: () => [], onHappened: () => () => undefined },
   audit: () => ({ auditWrite: [], auditRefusal: [] }),
   unready: () => [notWhole],

@@ -110,6 +110,10 @@ export interface ControllerRecord {
   /** Where it is reached, `host:port`; empty where it has no such door. */
   readonly address: string;
   readonly xdsAddress: string;
+  /** Its public key for this run, by which the others know what it asks them. Absent: it asks and answers nobody. */
+  readonly key?: string;
+  /** SHA-256 of the certificate that its REST door shows; absent: plain text. */
+  readonly certificate?: string;
   readonly version: string;
   readonly roles: readonly string[];
   /** RFC 3339. */

@@ -5,7 +5,9 @@ import {
   type AccessOptions,
   createApi,
   createRefusalLog,
+  type Gathered,
   type Limits,
+  type MissingController,
   type PreviewResult,
   type PreviewWrite,
   type ProxyInfo,
@@ -22,6 +24,8 @@ export interface TestApi {
   /** What the next previews find; each write is recorded. */
   readonly preview: { result: PreviewResult; readonly writes: (readonly PreviewWrite[])[] };
   readonly proxies: ProxyInfo[];
+  /** Controllers that do not answer. */
+  readonly missing: MissingController[];
   readonly unready: string[];
   /** How old the View says that it may be. */
   readonly viewAge: { ms: number };
@@ -89,6 +93,8 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
   const view = createFakeView(memory, options.view);
   const preview = { result: noChanges, writes: [] as (readonly PreviewWrite[])[] };
   const proxies: ProxyInfo[] = [];
+  const missing: MissingController[] = [];
+  const gathered = <T>(found: T): Gathered<T> => ({ found, missing });
   const unready: string[] = [];
   const viewAge = { ms: 0 };
   const events: EventRecord[] = [];
@@ -119,14 +125,14 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
         },
       },
       proxies: {
-        list: () => proxies,
-        get: (node) => proxies.find((proxy) => proxy.node === node),
-        config: (node) => (proxies.some((proxy) => proxy.node === node) ? [] : undefined),
-        compare: (name) => proxies.filter(({ node }) => name === undefined || node === name).length,
+        list: async ({ fleet }) => gathered(proxies.filter((proxy) => fleet === undefined || proxy.fleet === fleet)),
+        get: async (node) => gathered(proxies.find((proxy) => proxy.node === node)),
+        config: async (node) => gathered(proxies.some((proxy) => proxy.node === node) ? [] : undefined),
+        compare: async (name) => gathered(proxies.filter(({ node }) => name === undefined || node === name).length),
       },
       explain: {
         virtualService: (key) => (view.get(key) === undefined ? undefined : { service: key }),
-        commit: () => undefined,
+        commit: async () => gathered(undefined),
       },
       backups: {
         backup: async () => (async function* () {})(),
@@ -177,6 +183,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     view,
     preview,
     proxies,
+    missing,
     unready,
     viewAge,
     happen(event) {

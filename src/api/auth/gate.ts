@@ -53,7 +53,8 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
   app.decorateRequest('authority', undefined);
   app.addHook('onRequest', async (request) => {
     const { access } = request.routeOptions.config;
-    if (access === 'open') return;
+    // What controllers ask is signed: they are no identities, and have no rights but to be answered.
+    if (access === 'open' || access === 'controller') return;
     const authority = await identify(request, options);
     assertPace(requests, authority.identity, options.clock());
     // What has no route is answered with 404, to those who have said who they are.

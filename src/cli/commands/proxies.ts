@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander';
 import type { Tone } from '../output/colour.ts';
+import { noteMissing } from '../output/missing.ts';
 import { toJson, toYaml } from '../output/serialise.ts';
 import { type Column, renderTable } from '../output/table.ts';
 import { formatAge, printable } from '../output/text.ts';
 import { examples } from '../selection.ts';
 import type { Session } from '../session.ts';
-import { shortType, type WireProxy, type WireProxyType } from '../wire.ts';
+import { shortType, type WireMissing, type WireProxy, type WireProxyType } from '../wire.ts';
 
 interface Options {
   readonly output: 'table' | 'wide' | 'yaml' | 'json';
@@ -27,10 +28,14 @@ export function define(command: Command, session: Session): void {
   examples(command, ['fairway proxies', 'fairway proxies edge-1', 'fairway proxies edge-1 --compare']);
 }
 
+/** Gathered from all controllers that answer. */
+type Partly<T> = T & { readonly missing?: readonly WireMissing[] };
+
 async function compare(session: Session, node: string | undefined): Promise<void> {
   const client = await session.client();
   const path = node === undefined ? '/v1/compare' : `/v1/proxies/${encodeURIComponent(node)}/compare`;
-  const { proxies } = (await client.request('POST', path)) as { readonly proxies: number };
+  const { proxies, missing } = (await client.request('POST', path)) as Partly<{ readonly proxies: number }>;
+  noteMissing(session, missing);
   const compared =
     node === undefined ? `${proxies} ${proxies === 1 ? 'proxy is' : 'proxies are'}` : `${printable(node)} is`;
   session.io.out.write(`${compared} being compared; what was lost is sent again. See: fairway proxies\n`);
@@ -41,6 +46,7 @@ async function proxies(session: Session, node: string | undefined, options: Opti
   const path = node === undefined ? '/v1/proxies' : `/v1/proxies/${encodeURIComponent(node)}`;
   const answer = await client.request('GET', path);
   const { io } = session;
+  noteMissing(session, (answer as Partly<object>).missing);
   if (options.output === 'json') io.out.write(toJson(answer));
   else if (options.output === 'yaml') io.out.write(await toYaml(answer));
   else if (node === undefined) list(session, (answer as { readonly items: readonly WireProxy[] }).items, options);

@@ -5,10 +5,11 @@ import { firstFault } from '../columns.ts';
 import { exitCodes } from '../failure.ts';
 import { singular } from '../kind-words.ts';
 import { listObjects } from '../objects.ts';
+import { noteMissing } from '../output/missing.ts';
 import { type Column, renderTable } from '../output/table.ts';
 import { count, formatAge, oneLine } from '../output/text.ts';
 import type { Session } from '../session.ts';
-import type { WireController, WireObject, WireProxy } from '../wire.ts';
+import type { WireController, WireMissing, WireObject, WireProxy } from '../wire.ts';
 
 export function define(command: Command, session: Session): void {
   command.action(() => status(session));
@@ -16,6 +17,7 @@ export function define(command: Command, session: Session): void {
 
 interface WireProxies {
   readonly items: readonly WireProxy[];
+  readonly missing?: readonly WireMissing[];
 }
 
 async function ifAllowed<T, U>(asked: Promise<T>, otherwise: U): Promise<T | U> {
@@ -53,6 +55,7 @@ async function status(session: Session): Promise<void> {
   line('Leader', controllers === undefined ? 'not yours to see' : leaderWords(controllers, session));
   const proxies = await ifAllowed(client.request('GET', '/v1/proxies'), undefined);
   line('Proxies', proxies === undefined ? 'not yours to see' : proxyWords((proxies as WireProxies).items));
+  noteMissing(session, (proxies as WireProxies | undefined)?.missing);
   const objects = lists.flatMap(({ items }) => items);
   const faulty = objects.filter(isFaulty);
   line(

@@ -55,6 +55,7 @@ test('every field can be given in each of the three ways', () => {
     roles: 'api,xds',
     listen: '127.0.0.1:1',
     xdsListen: '[::1]:2',
+    advertise: 'controller-1.example',
     data: 'elsewhere',
     store: 'etcd',
     dataKeyFile: 'keys',

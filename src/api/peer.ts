@@ -1,0 +1,33 @@
+import type { FastifyInstance } from 'fastify';
+import { addPath } from './operation.ts';
+import type { Ports } from './ports.ts';
+import { readQuery } from './query.ts';
+
+/** A question is a name or two. */
+const bodyLimit = 16 * 1024;
+
+const nothing = new Uint8Array();
+
+/** Where controllers of one cluster ask each other: whoever is asked of all proxies knows only those with a stream to it. */
+export function addPeer(app: FastifyInstance, { peer }: Ports): void {
+  if (peer === undefined) return;
+  addPath(app, '/v1/peer', {
+    POST: {
+      access: 'controller',
+      bodyLimit,
+      description: {
+        operationId: 'askController',
+        tag: 'controllers',
+        summary: 'What another controller of the cluster asks, signed by it; nobody else is answered',
+        body: { mediaTypes: ['application/json'], schema: { type: 'object' } },
+        answers: { 200: { description: 'The answer.', schema: { type: 'object' } } },
+      },
+      async handler(request, reply) {
+        readQuery(request.query, {});
+        reply.header('cache-control', 'no-store');
+        const body = (request.body as Buffer | undefined) ?? nothing;
+        return { answer: peer.answer(request.headers.authorization, body) };
+      },
+    },
+  });
+}

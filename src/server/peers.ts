@@ -1,0 +1,111 @@
+import type { Records } from '../control/index.ts';
+import { FairwayError } from '../lib/errors.ts';
+import { err, ok, type Result } from '../lib/result.ts';
+import type { ControllerKey } from '../pki/index.ts';
+import type { ControllerRecord } from '../status/index.ts';
+import {
+  type AnswerTo,
+  type PeerAnswers,
+  type PeerEnvelope,
+  type PeerQuestion,
+  peerPath,
+  peerScheme,
+} from './peer-question.ts';
+import { type PeerAddress, type PeerPost, type PeerReply, postToPeer } from './peer-request.ts';
+
+/** What comes of a question to all others. */
+export interface Asked<T> {
+  readonly answers: readonly { readonly controller: string; readonly answer: T }[];
+  readonly unanswered: readonly Unanswered[];
+}
+
+/** A controller that has proxies, maybe, and did not answer. */
+export interface Unanswered {
+  readonly controller: string;
+  /** RFC 3339. */
+  readonly since: string;
+  /** Goes after its name: `does not answer: …`. */
+  readonly reason: string;
+}
+
+/**
+ * Asks the other controllers that have an xDS door. One per controller.
+ *
+ * Questions do not travel: who is asked answers of its own proxies, and asks nobody in turn, so that there are no loops.
+ * None waits for long: whoever does not answer in time is named in its stead, and is given less time until it answers.
+ */
+export interface Peers {
+  ask<Q extends PeerQuestion>(question: Q): Promise<Asked<AnswerTo<Q>>>;
+}
+
+export interface PeersOptions {
+  /** Id of this controller. */
+  readonly id: string;
+  readonly key: ControllerKey;
+  readonly records: Pick<Records, 'controllers'>;
+  readonly isAlive: (id: string) => boolean;
+  readonly now: () => number;
+  /** For tests. */
+  readonly post?: (peer: PeerAddress, post: PeerPost, signal: AbortSignal) => Promise<PeerReply>;
+  readonly timeout?: (ms: number) => AbortSignal;
+}
+
+/** An answer is made in milliseconds; on a busy machine, or with a thousand proxies, in a second. */
+const limitMs = 2_000;
+/** For one that did not answer last time: enough to hear that it does again, and little to wait in vain. */
+const doubtfulMs = 300;
+
+export function createPeers(options: PeersOptions): Peers {
+  const { id, key, records, isAlive, now, post = postToPeer, timeout = AbortSignal.timeout } = options;
+  /** Run of a controller → since when it does not answer, milliseconds since 1970. */
+  const silent = new Map<string, number>();
+
+  async function askOne<Q extends PeerQuestion>(record: ControllerRecord, question: Q): Promise<AnswerTo<Q>> {
+    const { address, certificate, run } = record;
+    if (record.key === undefined) throw new FairwayError('NotReady', 'its version answers no other controllers');
+    const envelope: PeerEnvelope = { from: id, to: run, at: now(), question };
+    const body = Buffer.from(JSON.stringify(envelope));
+    const signal = timeout(silent.has(run) || !isAlive(record.id) ? doubtfulMs : limitMs);
+    const authorization = `${peerScheme} ${key.sign(body)}`;
+    const { status, text } = await post({ address, certificate }, { path: peerPath, authorization, body }, signal);
+    if (status !== 200) throw new FairwayError('NotReady', `it answers with status ${status}`);
+    return (JSON.parse(text) as { readonly answer: PeerAnswers[Q['ask']] }).answer;
+  }
+
+  async function hear<Q extends PeerQuestion>(
+    record: ControllerRecord,
+    question: Q,
+  ): Promise<Result<Asked<AnswerTo<Q>>['answers'][number], Unanswered>> {
+    const { id: controller, run } = record;
+    try {
+      const answer = await askOne(record, question);
+      silent.delete(run);
+      return ok({ controller, answer });
+    } catch (error) {
+      const since = silent.get(run) ?? (isAlive(controller) ? now() : Date.parse(record.seenAt));
+      silent.set(run, since);
+      return err({ controller, since: new Date(since).toISOString(), reason: wordsOf(error) });
+    }
+  }
+
+  return {
+    async ask(question) {
+      const others = [...records.controllers.values()].filter((one) => one.id !== id && one.xdsAddress !== '');
+      const runs = new Set(others.map(({ run }) => run));
+      for (const run of silent.keys()) if (!runs.has(run)) silent.delete(run);
+      const heard = await Promise.all(others.map((record) => hear(record, question)));
+      return {
+        answers: heard.flatMap((one) => (one.ok ? one.value : [])),
+        unanswered: heard.flatMap((one) => (one.ok ? [] : one.error)),
+      };
+    },
+  };
+}
+
+/** No addresses and no stacks: whoever asks for proxies may not see them. */
+function wordsOf(error: unknown): string {
+  if (error instanceof FairwayError) return error.message;
+  const { name, code } = error as NodeJS.ErrnoException;
+  if (name === 'TimeoutError' || name === 'AbortError') return 'it does not answer in time';
+  return code === undefined ? 'its answer cannot be read' : `it cannot be reached (${code})`;
+}
