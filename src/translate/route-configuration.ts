@@ -4,9 +4,11 @@ import { RouteConfigurationSchema } from '../gen/envoy/config/route/v3/route_pb.
 import { type Effective, pathOf } from '../graph/index.ts';
 import { encodeWith } from '../lib/encode-with.ts';
 import { contentHash } from '../lib/hash.ts';
+import { placeIn } from '../lib/place-in.ts';
 import type { ObjectKey } from '../model/index.ts';
-import { type Need, type Part, type Piece, type Resource, typeUrls } from '../xds/index.ts';
+import { type Part, type Piece, type Resource, typeUrls, writePieces } from '../xds/index.ts';
 import { type Encoder, encode } from './encode.ts';
+import { TableHosts } from './table-hosts.ts';
 import { type EncodedHost, encodeMisdirected } from './virtual-host.ts';
 
 /** RouteConfiguration: a route table, put together from its encoded virtual hosts, sorted by host. */
@@ -21,46 +23,61 @@ export interface RouteTable {
   readonly name: string;
   readonly audience: string;
   readonly service: Effective<'VirtualService'>;
+  /** In any order. */
   readonly hosts: readonly EncodedHost[];
 }
 
-export function routeConfiguration(encoder: Encoder, { name, audience, service, hosts }: RouteTable): Resource {
-  const sorted = [...hosts].sort((a, b) => (a.host < b.host ? -1 : 1));
+/** Places in the list of pieces. */
+const headAt = 0;
+const misdirectedAt = -2;
+
+/** From so many hosts on it is kept what a table was made of: below that it costs little to make it from nothing. */
+const largeTable = 64;
+
+/** What large tables were made of, for as long as somebody has one of their forms. */
+const kept = new WeakMap<Resource, TableHosts>();
+
+/** `was` is the former table, which the new one is made from where it can be: it comes out the same without. */
+export function routeConfiguration(
+  encoder: Encoder,
+  { name, audience, service, hosts }: RouteTable,
+  was: Resource | undefined,
+): Resource {
+  const table = (was && kept.get(was)) ?? new TableHosts();
+  const { pieces: ofHosts, needs, parts } = table.update(hosts);
   const misdirected = encodeMisdirected(misdirectedHosts(name, service, hosts));
-  const head = encodeWith((to) => to.tag(nameOfTable, WireType.LengthDelimited).string(name));
   const pieces = [
-    plainPiece('', head),
-    ...sorted.map(pieceOf),
-    ...(misdirected === undefined ? [] : [plainPiece(' misdirected', misdirected)]),
-    plainPiece(' tail', tail),
+    was?.pieces?.at(headAt) ?? plainPiece('', headOf(name)),
+    ...ofHosts,
+    ...(misdirected === undefined ? [] : [misdirectedPiece(misdirected, was?.pieces?.at(misdirectedAt))]),
+    tailPiece,
   ];
-  return encoder.composite(
-    { type: typeUrls.route, name, audience, needs: needsOf(pieces), pieces },
-    partsOf(service, sorted, misdirected),
+  const resource = encoder.composite(
+    { type: typeUrls.route, name, audience, needs, pieces },
+    withService(parts, service, misdirected),
     RouteConfigurationSchema,
-    (to) => {
-      for (const { bytes } of pieces) to.raw(bytes);
-    },
+    (to) => writePieces(to, pieces, was),
   );
+  if (hosts.length >= largeTable) kept.set(resource, table);
+  return resource;
 }
 
-const pieces = new WeakMap<EncodedHost, Piece>();
-
-/** The same for as long as the host is: most of a table is pieces that did not change. */
-function pieceOf(host: EncodedHost): Piece {
-  let piece = pieces.get(host);
-  if (piece === undefined) {
-    const { bytes, clusters, parts } = host;
-    const needs = clusters.map((name) => ({ type: typeUrls.cluster, name }));
-    piece = { key: host.host, bytes, needs, units: parts.map(({ unit }) => unit) };
-    pieces.set(host, piece);
-  }
-  return piece;
+function headOf(name: string): Uint8Array {
+  return encodeWith((to) => to.tag(nameOfTable, WireType.LengthDelimited).string(name));
 }
 
 /** A stretch that needs nothing. No host has such a key. */
 function plainPiece(key: string, bytes: Uint8Array): Piece {
   return { key, bytes, needs: [], units: [] };
+}
+
+const tailPiece = plainPiece(' tail', tail);
+
+/** The former piece where it is the same: then all that follows the hosts is the same. */
+function misdirectedPiece(bytes: Uint8Array, former: Piece | undefined): Piece {
+  const key = ' misdirected';
+  const isSame = former?.key === key && contentHash(former.bytes) === contentHash(bytes);
+  return isSame ? former : plainPiece(key, bytes);
 }
 
 /**
@@ -81,38 +98,16 @@ function misdirectedHosts(
   return [...new Set(named.filter((host) => !served.has(host)))].sort();
 }
 
-/** Clusters in the order of their first naming. */
-function needsOf(all: readonly Piece[]): Need[] {
-  const needs = new Map<string, Need>();
-  for (const piece of all) for (const need of piece.needs) if (!needs.has(need.name)) needs.set(need.name, need);
-  return [...needs.values()];
-}
-
-/** One part for each object. The service is always one of them: it makes the table, even an empty one. */
-function partsOf(
+/** The service is always among the parts: it makes the table, even an empty one. */
+function withService(
+  parts: readonly Part[],
   { key, generation }: { readonly key: ObjectKey; readonly generation: number },
-  hosts: readonly EncodedHost[],
   misdirected: Uint8Array | undefined,
-): Part[] {
-  const parts = new Map<string, Part>();
-  const several = new Map<string, Set<string>>();
-  for (const host of hosts) {
-    for (const part of host.parts) {
-      const known = parts.get(part.unit);
-      if (known === undefined) parts.set(part.unit, part);
-      else if (known.hash !== part.hash) {
-        const hashes = several.get(part.unit);
-        if (hashes === undefined) several.set(part.unit, new Set([known.hash, part.hash]));
-        else hashes.add(part.hash);
-      }
-    }
-  }
-  for (const [unit, hashes] of several) {
-    const known = parts.get(unit) as Part;
-    parts.set(unit, { ...known, hash: contentHash([...hashes].join()) });
-  }
-  const own = parts.get(key)?.hash ?? '';
+): readonly Part[] {
+  const at = placeIn(parts, key, ({ unit }) => unit);
+  const there = parts[at]?.unit === key ? parts[at] : undefined;
+  const own = there?.hash ?? '';
   const hash = misdirected === undefined ? own : contentHash(`${own},${contentHash(misdirected)}`);
-  parts.set(key, { unit: key, generation, hash });
-  return [...parts.values()];
+  if (there?.hash === hash && there.generation === generation) return parts;
+  return parts.toSpliced(at, there === undefined ? 0 : 1, { unit: key, generation, hash });
 }

@@ -253,7 +253,7 @@ function declareRoutes(
   return kernel.derive<Resource>(
     'rds',
     names,
-    (read, name) => {
+    (read, name, was) => {
       const { row, object: service } = serviceCalled(read, names, graph, name) ?? {};
       const table = row?.tables.find((candidate) => tableName(candidate) === name);
       if (row === undefined || service === undefined || table === undefined) return undefined;
@@ -262,7 +262,7 @@ function declareRoutes(
         const host = read(fragments.hosts, key);
         if (host !== undefined) hosts.push(host);
       }
-      return routeConfiguration(encoder, { name, audience: row.audience, service, hosts });
+      return routeConfiguration(encoder, { name, audience: row.audience, service, hosts }, was);
     },
     same,
   );

@@ -353,7 +353,7 @@ export class Fork implements World {
       this.#run = computations;
       this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
       try {
-        this.#assign(entry, node.compute(this.#read, key) ?? undefined);
+        this.#assign(entry, node.compute(this.#read, key, entry.value) ?? undefined);
       } catch (cause) {
         failure = new InvariantError(`deriving ${node.name} of ${key} failed`, { cause });
         this.#assign(entry, undefined);

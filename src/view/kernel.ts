@@ -7,7 +7,7 @@ import { addReader, type Base, Cell, dropReader, Node, nodeOf } from './node.ts'
 
 interface Declaration {
   readonly source?: Collection | readonly Collection[];
-  readonly compute?: (read: Read, key: string) => unknown;
+  readonly compute?: (read: Read, key: string, was: never) => unknown;
   readonly keysOf?: (row: never, key: string) => Iterable<string>;
   readonly same?: ((before: never, after: never) => boolean) | undefined;
 }
@@ -27,12 +27,13 @@ export class Kernel implements World {
 
   /**
    * One row per key of `source`; pure; sees nothing but what it reads. `same` stops a change that is none. Of several
-   * sources, every key that any of them has.
+   * sources, every key that any of them has. `was` is some former row, or none: to be used again where that is cheaper
+   * than to make all of it anew, and never to come to another outcome.
    */
   derive<R>(
     name: string,
     source: Collection | readonly Collection[],
-    compute: (read: Read, key: string) => R | undefined,
+    compute: (read: Read, key: string, was: R | undefined) => R | undefined,
     options: { same?: (before: R, after: R) => boolean } = {},
   ): Derived<R> {
     return this.#declare({ sort: 'derived', name }, { source, compute, ...options });

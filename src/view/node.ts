@@ -157,7 +157,7 @@ function extended(readers: readonly Cell[], reader: Cell): readonly Cell[] {
   return longer;
 }
 
-type Compute = (read: never, key: string) => unknown;
+type Compute = (read: never, key: string, was: never) => unknown;
 type KeysOf = (row: never, key: string) => Iterable<string>;
 type Same = (before: never, after: never) => boolean;
 
@@ -193,7 +193,7 @@ export class Node {
   readonly order: number;
   /** What its keys come from. Of an index, keys are unique over all of them. */
   readonly sources: readonly Node[];
-  readonly compute: (read: unknown, key: string) => unknown;
+  readonly compute: (read: unknown, key: string, was: unknown) => unknown;
   readonly keysOf: (row: unknown, key: string) => Iterable<string>;
   readonly #same: (before: unknown, after: unknown) => boolean;
 

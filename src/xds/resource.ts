@@ -23,6 +23,12 @@ export interface Need {
   readonly name: string;
 }
 
+/** By name, then by type. */
+export function byNeed(a: Need, b: Need): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.type < b.type ? -1 : a.type > b.type ? 1 : 0;
+}
+
 /**
  * A piece of a resource and where it came from, so that a refusal can be laid at the right door. A plain resource
  * has one part, a composite (a RouteConfiguration) one for each unit that its fragments came from.
@@ -56,7 +62,9 @@ export interface Resource {
   readonly hash: string;
   /** Who gets it: every stream that has this audience. */
   readonly audience: string;
+  /** Of a composite all that its pieces need, each once, in the order of {@link byNeed}. */
   readonly needs: readonly Need[];
+  /** One for each unit; of several in the order of the units. */
   readonly parts: readonly Part[];
   /** Of a composite: what its inner message is joined from, so that a stretch of it can wait while the rest goes on. */
   readonly pieces?: readonly Piece[];
@@ -126,7 +134,7 @@ function writeResource(
 }
 
 /** The inner message of a resource with a content hash for its version. */
-function innerOf(bytes: Uint8Array): Uint8Array {
+export function innerOf(bytes: Uint8Array): Uint8Array {
   const reader = new BinaryReader(bytes);
   reader.pos = versionAt + versionToCome.length;
   // Into the Any, past the name of its type.

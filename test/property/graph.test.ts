@@ -31,12 +31,12 @@ class CountingKernel extends Kernel {
   override derive<R>(
     name: string,
     source: Collection | readonly Collection[],
-    compute: (read: Read, key: string) => R | undefined,
+    compute: (read: Read, key: string, was: R | undefined) => R | undefined,
     options?: { same?: (before: R, after: R) => boolean },
   ): Derived<R> {
-    const counted = (read: Read, key: string) => {
+    const counted = (read: Read, key: string, was: R | undefined) => {
       this.#count(name, key);
-      return compute(read, key);
+      return compute(read, key, was);
     };
     return super.derive(name, source, counted, options);
   }
