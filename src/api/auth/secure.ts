@@ -2,6 +2,7 @@ import { constants } from 'node:crypto';
 import type { Server as HttpServer } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { type TLSSocket, Server as TlsServer } from 'node:tls';
+import { paceHandshakes } from '../../lib/paced-handshakes.ts';
 import { type LiveTls, type TlsMaterial, tlsPolicy } from '../../lib/tls-files.ts';
 
 /** TLS of the REST API, with files that may change while it listens. One per API. */
@@ -27,6 +28,7 @@ export function createSecure(files: LiveTls): Secure {
     },
     follow(server) {
       if (!(server instanceof TlsServer)) return;
+      paceHandshakes(server);
       server.on('secureConnection', (socket: TLSSocket) => verifiedBy.set(socket, files.current.ca));
       stop = files.onChange((material) => {
         server.setSecureContext(contextOf(material));

@@ -13,6 +13,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { paceHandshakes } from '../../lib/paced-handshakes.ts';
 import type { LiveTls } from '../../lib/tls-files.ts';
 import { type Call, createCall } from './call.ts';
 import { keepaliveMs, keepaliveTimeoutMs } from './keepalive.ts';
@@ -101,6 +102,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   });
   // A client that speaks no HTTP/2 would otherwise keep its connection for ten seconds.
   server.on('unknownProtocol', (socket: TLSSocket) => socket.destroy());
+  if (tls !== undefined) paceHandshakes(server);
   await listening(server, listen);
 
   return {
