@@ -91,8 +91,9 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
       known = inStep ? singersOf(audience) : 'divided';
       chorus.set(key, known);
     }
-    if (known === 'divided') return undefined;
-    return known.acked;
+    if (known !== 'divided') return known.acked;
+    // They are behind with something else.
+    return isWildcard(type) && hub.fleet.haveUpTo(revision, audience, type) ? singersOf(audience).acked : undefined;
   }
 
   function singersOf(audience: string): Singers {

@@ -1,4 +1,5 @@
 /** The read side of the streams: who is connected, how far along, and where a resource has arrived. */
+import type { Counts } from './counts.ts';
 import type { Form, Forms } from './forms.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
@@ -101,6 +102,11 @@ export interface Fleet {
    * changes are marked, and refused nothing. With a type: and all of them asked for all of that type.
    */
   inStep(audience: string, type?: TypeUrl): boolean;
+  /**
+   * Whether all streams that have the audience asked for all of the type, and have everything of it up to a revision of
+   * the table, though they may be behind with what came later. For types without wildcard it says false.
+   */
+  haveUpTo(revision: number, audience: string, type: TypeUrl): boolean;
 }
 
 export interface FleetSource {
@@ -108,13 +114,28 @@ export interface FleetSource {
   readonly forms: Forms;
   readonly sessions: () => Iterable<Session>;
   readonly session: (streamId: string) => Session | undefined;
+  readonly counts: Counts;
   readonly roster: Pick<Roster<Enrolled>, 'edition' | 'withAudience'>;
   /** All streams but those that have everything they should have. */
   readonly stirred: Iterable<Enrolled>;
 }
 
-export function createFleet({ table, forms, sessions, session: sessionOf, roster, stirred }: FleetSource): Fleet {
+export function createFleet(source: FleetSource): Fleet {
+  const { table, forms, counts, sessions, session: sessionOf, roster, stirred } = source;
   const { withAudience } = roster;
+  const floors = new Map<string, Floor>();
+  let floorsEdition = 0;
+
+  /** The revision up to which all streams that have the audience have everything of a type; 0: none, or not known. */
+  function floorOf(audience: string, type: TypeUrl): number {
+    let floor = Number.POSITIVE_INFINITY;
+    for (const { session } of withAudience(audience)) {
+      const state = session.stream.state(type);
+      if (state?.subscription.wildcard !== true || state.hasDoubts) return 0;
+      floor = Math.min(floor, session.ackedRevision);
+    }
+    return floor === Number.POSITIVE_INFINITY ? 0 : floor;
+  }
 
   /** The refusal that keeps a resource from a stream: its own, or the conviction by another. */
   function refusalOf(stream: Stream, state: TypeState, resource: Resource): RejectedName | undefined {
@@ -257,7 +278,26 @@ export function createFleet({ table, forms, sessions, session: sessionOf, roster
       }
       return true;
     },
+    haveUpTo(revision, audience, type) {
+      if (forms.hasDoubts) return false;
+      const key = `${audience} ${type}`;
+      const { nacked } = counts.of(type);
+      // Streams only go on: what was found once holds until one comes, goes or refuses something.
+      if (floorsEdition !== roster.edition) floors.clear();
+      floorsEdition = roster.edition;
+      const known = floors.get(key);
+      if (known?.nacked === nacked && revision <= known.revision) return true;
+      const floor = { nacked, revision: floorOf(audience, type) };
+      floors.set(key, floor);
+      return revision <= floor.revision;
+    },
   };
+}
+
+/** See `floorOf`; as of what it is known. */
+interface Floor {
+  readonly nacked: number;
+  readonly revision: number;
 }
 
 function rests({ filledAt, ackedRevision, stream }: Session): boolean {

@@ -19,7 +19,7 @@ const maxOwnShare = 1 / 8;
 /** Newer forms in an edition, before they become part of its map. */
 const maxNewer = 64;
 /** Changes of single names that are under way to all streams at the same time. */
-const maxRecent = 8;
+const maxRecent = 32;
 /** Editions made from one that are remembered there: streams do not all do the same in the same order. */
 const maxNext = 4;
 

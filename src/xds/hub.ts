@@ -432,7 +432,15 @@ export function createHub(options: HubOptions): Hub {
 
   const hub: Hub = {
     table,
-    fleet: createFleet({ table, forms, sessions, session: (streamId) => byId.get(streamId)?.session, roster, stirred }),
+    fleet: createFleet({
+      table,
+      forms,
+      counts,
+      sessions,
+      session: (streamId) => byId.get(streamId)?.session,
+      roster,
+      stirred,
+    }),
     counts,
     openStreams() {
       const open = { delta: 0, sotw: 0 };

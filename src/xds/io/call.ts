@@ -107,7 +107,8 @@ export function createCall(stream: ServerHttp2Stream, { peer, certificate }: Pic
     write(pieces, sizeBytes) {
       if (ended || stream.destroyed) return true;
       if (!stream.headersSent) stream.respond(headers, { waitForTrailers: true });
-      const head = Buffer.allocUnsafe(sizeBytes <= copyBytes ? prefixBytes + sizeBytes : prefixBytes);
+      // Not of the pool that others share: a piece that is kept for long would keep what was sent to thirty clients.
+      const head = Buffer.allocUnsafeSlow(sizeBytes <= copyBytes ? prefixBytes + sizeBytes : prefixBytes);
       head[0] = 0;
       head.writeUInt32BE(sizeBytes, 1);
       if (sizeBytes > copyBytes) {

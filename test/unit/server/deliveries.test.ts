@@ -68,6 +68,33 @@ describe('how far proxies are with a resource', () => {
     expect(said(deliveries, cluster, 'c1')).toEqual(['a:acked', 'b:acked']);
   });
 
+  test('is one list for all clusters that everybody has, though proxies are behind with other things', () => {
+    const { rig, deliveries, told } = rigged();
+    rig.commit([resource(cluster, 'c1'), resource(cluster, 'c2'), resource(endpoint, 'c1')]);
+    const clients = ['a', 'b'].map((id) => {
+      const client = settled(rig, id);
+      client.send({ typeUrl: endpoint, subscribe: ['c1'] });
+      client.settle();
+      return client;
+    });
+    told();
+    rig.commit([resource(endpoint, 'c1', '2')]);
+    told();
+    expect(said(deliveries, endpoint, 'c1')).toEqual(['a:pending', 'b:pending']);
+    expect(said(deliveries, cluster, 'c1')).toEqual(['a:acked', 'b:acked']);
+    expect(deliveries.of({ type: cluster, name: 'c1' })).toBe(deliveries.of({ type: cluster, name: 'c2' }));
+
+    rig.commit([resource(cluster, 'c2', '2')]);
+    told();
+    expect(said(deliveries, cluster, 'c1')).toEqual(['a:acked', 'b:acked']);
+    expect(said(deliveries, cluster, 'c2')).toEqual(['a:pending', 'b:pending']);
+    const [a] = clients;
+    a?.nack(a.take().at(-1));
+    told();
+    expect(said(deliveries, cluster, 'c1')).toEqual(['a:acked', 'b:acked']);
+    expect(said(deliveries, cluster, 'c2')).toContain('a:rejected');
+  });
+
   test('is one list for all that nobody was told of yet, though proxies are behind with other things', () => {
     const { rig, deliveries, told } = rigged();
     rig.commit([resource(cluster, 'c1'), resource(cluster, 'c2'), resource(cluster, 'c3')]);
