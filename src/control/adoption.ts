@@ -1,3 +1,4 @@
+import { differing } from '../lib/differing.ts';
 import { type FairwayObject, type Kind, type ObjectKey, parseObjectKey } from '../model/index.ts';
 import type { EventRecord, Rejection } from '../status/index.ts';
 import type { Translation } from '../translate/index.ts';
@@ -61,34 +62,32 @@ export function commitOf(
 
 /** Of a table with thousands of Routes, those whose rules changed; all of them where it is not for their sake. */
 function changedUnits(before: Resource | undefined, after: Resource | undefined): Iterable<ObjectKey> {
-  const was = partsOf(before);
-  const is = partsOf(after);
+  const was = before?.parts ?? noParts;
+  const is = after?.parts ?? noParts;
   if (before?.audience === after?.audience) {
-    const changed: ObjectKey[] = [];
-    for (const [unit, part] of is) if (!samePart(was.get(unit), part)) changed.push(unit);
-    for (const unit of was.keys()) if (!is.has(unit)) changed.push(unit);
+    const { start, end, otherEnd } = differing(is, was, samePart);
+    const changed = unitsIn(was.slice(start, otherEnd), is.slice(start, end));
     if (changed.length > 0) return changed;
   }
-  return [...was.keys(), ...is.keys()];
+  return [...was, ...is].map(({ unit }) => unit);
 }
 
-const noParts: ReadonlyMap<ObjectKey, Part> = new Map();
+const noParts: readonly Part[] = [];
 
-/** What a resource is made of, by object: asked for when it comes, and once more when the next one takes its place. */
-const partMaps = new WeakMap<Resource, ReadonlyMap<ObjectKey, Part>>();
-
-function partsOf(resource: Resource | undefined): ReadonlyMap<ObjectKey, Part> {
-  if (resource === undefined) return noParts;
-  let parts = partMaps.get(resource);
-  if (parts === undefined) {
-    parts = new Map(resource.parts.map((part) => [part.unit, part]));
-    partMaps.set(resource, parts);
+/** Units of the parts of either list that the other one has not. */
+function unitsIn(was: readonly Part[], is: readonly Part[]): ObjectKey[] {
+  const former = new Map(was.map((part) => [part.unit, part]));
+  const changed: ObjectKey[] = [];
+  for (const part of is) {
+    const known = former.get(part.unit);
+    former.delete(part.unit);
+    if (known === undefined || !samePart(known, part)) changed.push(part.unit);
   }
-  return parts;
+  return [...changed, ...former.keys()];
 }
 
-function samePart(a: Part | undefined, b: Part): boolean {
-  return a === b || (a !== undefined && a.hash === b.hash && a.generation === b.generation);
+function samePart(a: Part, b: Part): boolean {
+  return a === b || (a.hash === b.hash && a.generation === b.generation && a.unit === b.unit);
 }
 
 export function kindOf(key: ObjectKey): Kind {

@@ -1,6 +1,8 @@
 /** The read side of the streams: who is connected, how far along, and where a resource has arrived. */
+
+import { findIn } from '../lib/place-in.ts';
 import type { Counts } from './counts.ts';
-import type { Form, Forms } from './forms.ts';
+import type { Forms } from './forms.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import type { Rejection, Stall } from './progress.ts';
@@ -310,18 +312,8 @@ function holds(state: TypeState, resource: Resource, unit: string | undefined): 
   if (held === undefined || state.suspects.has(resource.name)) return false;
   if (held.hash === resource.hash) return true;
   if (unit === undefined || resource.parts.length < 2) return false;
-  const wanted = partsOf(resource).get(unit);
-  return wanted !== undefined && partsOf(held).get(unit)?.hash === wanted.hash;
+  const wanted = findIn(resource.parts, unit, unitOf);
+  return wanted !== undefined && findIn<Part>(held.parts, unit, unitOf)?.hash === wanted.hash;
 }
 
-/** By unit; made when first asked for. Forms are immutable and shared by all streams. */
-const partMaps = new WeakMap<Form, ReadonlyMap<string, Part>>();
-
-function partsOf(form: Form): ReadonlyMap<string, Part> {
-  let parts = partMaps.get(form);
-  if (parts === undefined) {
-    parts = new Map(form.parts.map((part) => [part.unit, part]));
-    partMaps.set(form, parts);
-  }
-  return parts;
-}
+const unitOf = ({ unit }: Part): string => unit;

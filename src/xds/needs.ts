@@ -4,7 +4,10 @@
  */
 
 import { getOrMake } from '../lib/multi-map.ts';
+import { placeIn } from '../lib/place-in.ts';
+import { differingPieces, isComposite } from './composite.ts';
 import type { Form } from './forms.ts';
+import { OfPair } from './of-pair.ts';
 import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
 import type { Entry, Table } from './table.ts';
 import type { TypeState } from './type-state.ts';
@@ -50,8 +53,7 @@ export interface Missing {
 
 /** What the client uses already, by the form that it has, is not waited for once more. */
 export function firstMissing(view: StreamView, resource: Resource, has?: Form): Missing | undefined {
-  for (const need of resource.needs) {
-    if (has !== undefined && formNeeds(has, need.type, need.name) === true) continue;
+  for (const need of freshNeeds(resource, has)) {
     const missing = missingNeed(view, need);
     if (missing !== undefined) return missing;
   }
@@ -59,9 +61,25 @@ export function firstMissing(view: StreamView, resource: Resource, has?: Form): 
 }
 
 export function missingNeeds(view: StreamView, resource: Resource, has?: Form): readonly Need[] {
-  return resource.needs.filter(
-    (need) => (has === undefined || formNeeds(has, need.type, need.name) !== true) && missingNeed(view, need),
+  return freshNeeds(resource, has).filter((need) => missingNeed(view, need));
+}
+
+const fresh = new OfPair<Resource, Form, readonly Need[]>();
+
+/** What the resource needs and the form that the client has does not, as far as is known. */
+function freshNeeds(resource: Resource, has: Form | undefined): readonly Need[] {
+  if (has?.needs === undefined || resource.needs.length === 0) return resource.needs;
+  return fresh.get(resource, has, () =>
+    changedNeeds(resource, has).filter(({ type, name }) => formNeeds(has, type, name) !== true),
   );
+}
+
+/** Of a composite only what the pieces need that are others, where that is less than all. */
+function changedNeeds(resource: Resource, has: Resource): readonly Need[] {
+  if (!isComposite(resource) || !isComposite(has)) return resource.needs;
+  const { start, end } = differingPieces(resource, has);
+  if (2 * (end - start) > resource.pieces.length) return resource.needs;
+  return resource.pieces.slice(start, end).flatMap(({ needs }) => needs);
 }
 
 export function missingNeed(view: StreamView, need: Need): Missing | undefined {
@@ -186,6 +204,7 @@ export function formNeeds(form: Form, type: TypeUrl, name: string): boolean | un
   const { needs } = form;
   if (needs === undefined) return undefined;
   if (needs.length <= scanLimit) return needs.some((need) => need.name === name && need.type === type);
+  if (isComposite(form)) return hasNeed(needs, type, name);
   let set = needSets.get(form);
   if (set === undefined) {
     set = new Set(needs.map((need) => needKey(need.type, need.name)));
@@ -193,6 +212,16 @@ export function formNeeds(form: Form, type: TypeUrl, name: string): boolean | un
   }
   return set.has(needKey(type, name));
 }
+
+/** In needs that are in order. */
+function hasNeed(needs: readonly Need[], type: TypeUrl, name: string): boolean {
+  for (let at = placeIn(needs, name, nameOf); needs[at]?.name === name; at += 1) {
+    if (needs[at]?.type === type) return true;
+  }
+  return false;
+}
+
+const nameOf = ({ name }: Need): string => name;
 
 /**
  * What a listener's clients lose the use of when `before` is replaced by `after` (undefined: removed), with what the

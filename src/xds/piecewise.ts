@@ -2,17 +2,14 @@
  * A composite of which a piece is not ready yet. The others must not wait for it: of thousands of Routes on one listener
  * one may lead to a pool whose first check takes its time, or never passes.
  */
+import { getOrMake } from '../lib/multi-map.ts';
+import { differingPieces, isComposite, writePieces } from './composite.ts';
 import type { Form } from './forms.ts';
-import { composeResource, type Need, type Part, type Piece, type Resource } from './resource.ts';
+import { OfPair } from './of-pair.ts';
+import { byNeed, composeResource, type Need, type Part, type Piece, type Resource, type TypeUrl } from './resource.ts';
 
-/** Made for one stream, and the same for all that are where it is. */
-interface Made {
-  readonly base: Form;
-  readonly held: string;
-  readonly resource: Resource;
-}
-
-const lastMade = new WeakMap<Resource, Made>();
+/** By what is held. */
+const lastMade = new OfPair<Resource, Form, Map<string, Resource>>();
 
 /**
  * The resource with the pieces that miss something as they are in `base`, or left out where that has none. Undefined
@@ -23,30 +20,31 @@ export function withReadyPieces(
   base: Form | undefined,
   isMissing: (need: Need) => boolean,
 ): Resource | undefined {
-  if (resource.pieces === undefined || base?.needs === undefined || base.pieces === undefined) return undefined;
-  const former = new Map(base.pieces.map((piece) => [piece.key, piece]));
-  const pieces: Piece[] = [];
-  const held: string[] = [];
+  if (!isComposite(resource) || base?.needs === undefined || !isComposite(base)) return undefined;
+  const { start, end, otherEnd } = differingPieces(resource, base);
+  const former = new Map(base.pieces.slice(start, otherEnd).map((piece) => [piece.key, piece]));
+  const between: Piece[] = [];
+  const held: Piece[] = [];
   let isNew = false;
-  for (const piece of resource.pieces) {
+  for (const piece of resource.pieces.slice(start, end)) {
     const was = former.get(piece.key);
     former.delete(piece.key);
-    if (was !== undefined && isSame(was, piece)) pieces.push(was);
+    if (was !== undefined && isSame(was, piece)) between.push(was);
     else if (!piece.needs.some(isMissing)) {
-      pieces.push(piece);
+      between.push(piece);
       isNew = true;
     } else {
-      held.push(piece.key);
-      if (was !== undefined) pieces.push(was);
+      held.push(piece);
+      if (was !== undefined) between.push(was);
     }
   }
   if (held.length === 0 || !(isNew || former.size > 0)) return undefined;
-  const text = held.join(' ');
-  const made = lastMade.get(resource);
-  if (made?.base === base && made.held === text) return made.resource;
-  const fresh = join(resource, base, pieces, new Set(held));
-  lastMade.set(resource, { base, held: text, resource: fresh });
-  return fresh;
+  const made = lastMade.get(resource, base, () => new Map<string, Resource>());
+  const text = held.map(({ key }) => key).join(' ');
+  return getOrMake(made, text, () => {
+    made.clear();
+    return join(resource, base, resource.pieces.toSpliced(start, end - start, ...between), held);
+  });
 }
 
 function isSame(a: Piece, b: Piece): boolean {
@@ -54,19 +52,26 @@ function isSame(a: Piece, b: Piece): boolean {
   return a.bytes.byteLength === b.bytes.byteLength && a.bytes.every((byte, at) => byte === b.bytes[at]);
 }
 
-function join(resource: Resource, base: Resource, pieces: readonly Piece[], held: ReadonlySet<string>): Resource {
+function join(resource: Resource, base: Resource, pieces: readonly Piece[], held: readonly Piece[]): Resource {
   const { type, name } = resource;
-  const composed = composeResource(name, type, (to) => {
-    for (const { bytes } of pieces) to.raw(bytes);
-  });
-  const needs = new Map<string, Need>();
-  for (const piece of pieces) for (const need of piece.needs) needs.set(`${need.type} ${need.name}`, need);
-  return { ...resource, ...composed, pieces, needs: [...needs.values()], parts: partsOf(resource, base, held) };
+  const composed = composeResource(name, type, (to) => writePieces(to, pieces, resource));
+  return { ...resource, ...composed, pieces, needs: needsOf(resource, pieces), parts: partsOf(resource, base, held) };
+}
+
+/** Those of the whole resource are in order already. */
+function needsOf({ needs }: Resource, pieces: readonly Piece[]): readonly Need[] {
+  const needed = new Map<TypeUrl, Map<string, Need>>();
+  for (const piece of pieces) {
+    for (const need of piece.needs) getOrMake(needed, need.type, () => new Map<string, Need>()).set(need.name, need);
+  }
+  const still = needs.filter(({ type, name }) => needed.get(type)?.delete(name) === true);
+  const others = [...needed.values()].flatMap((byName) => [...byName.values()]);
+  return others.length === 0 ? still : [...still, ...others].sort(byNeed);
 }
 
 /** Who has a piece that is held stands there as before, or not at all. */
-function partsOf({ pieces = [], parts }: Resource, base: Resource, held: ReadonlySet<string>): Part[] {
-  const units = new Set(pieces.flatMap((piece) => (held.has(piece.key) ? piece.units : [])));
-  const former = new Map(base.parts.map((part) => [part.unit, part]));
+function partsOf({ parts }: Resource, base: Resource, held: readonly Piece[]): Part[] {
+  const units = new Set(held.flatMap((piece) => piece.units));
+  const former = new Map(base.parts.flatMap((part) => (units.has(part.unit) ? [[part.unit, part]] : [])));
   return parts.flatMap((part) => (units.has(part.unit) ? (former.get(part.unit) ?? []) : part));
 }

@@ -1,7 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Piece, type Resource, typeUrls } from '../../../src/xds/index.ts';
+import { missingNeeds, type StreamView } from '../../../src/xds/needs.ts';
 import { withReadyPieces } from '../../../src/xds/piecewise.ts';
 import { composeResource } from '../../../src/xds/resource.ts';
+import { createTable } from '../../../src/xds/table.ts';
 import { type Client, cluster, endpoint, needs, Rig, resource, route, text } from '../../support/xds-rig.ts';
 
 /** A table of hosts: `{ a: 'c1' }` leads the host a to the cluster c1, and is written `a:c1 `. */
@@ -22,7 +25,7 @@ function table(hosts: Readonly<Record<string, string>>): Resource {
     generation: bytes.byteLength,
     hash: new TextDecoder().decode(bytes),
   }));
-  const all = [...new Set(Object.values(hosts))].map((name) => ({ type: cluster, name }));
+  const all = [...new Set(Object.values(hosts))].sort().map((name) => ({ type: cluster, name }));
   return { type: route, name: 'r1', audience: 'all', ...composed, pieces, parts, needs: all };
 }
 
@@ -61,6 +64,61 @@ describe('what is ready of a composite', () => {
     expect(withReadyPieces(table({ a: 'c2', b: 'slow' }), brought, isMissing)).toBeUndefined();
   });
 });
+
+/** The same, of which no piece is a value of another table. */
+const copied = (resource: Resource): Resource => ({ ...resource, pieces: structuredClone(resource.pieces) ?? [] });
+
+/** A table that has the pieces of another one where they are the same, as one has that follows it. */
+function following(hosts: Readonly<Record<string, string>>, former: Resource): Resource {
+  const made = table(hosts);
+  const known = new Map(former.pieces?.map((piece) => [new TextDecoder().decode(piece.bytes), piece]));
+  return {
+    ...made,
+    pieces: (made.pieces ?? []).map((piece) => known.get(new TextDecoder().decode(piece.bytes)) ?? piece),
+  };
+}
+
+describe('a composite and the one before it', () => {
+  const isMissing = ({ name }: { name: string }) => name.startsWith('slow');
+  const hosts = fc
+    .uniqueArray(fc.tuple(fc.constantFrom(...'abcdefghijkl'), fc.constantFrom('c1', 'c2', 'slow', 'slow2')), {
+      selector: ([key]) => key,
+      maxLength: 12,
+    })
+    .map((list) => Object.fromEntries(list.sort(([a], [b]) => (a < b ? -1 : 1))));
+
+  it('have the same part that is ready, whether or not they share pieces', () => {
+    fc.assert(
+      fc.property(hosts, hosts, (has, wanted) => {
+        const base = table(has);
+        const { hash, bytes, needs, parts, pieces } = withReadyPieces(following(wanted, base), base, isMissing) ?? {};
+        const other = withReadyPieces(table(wanted), copied(base), isMissing);
+        expect({ hash, bytes, needs, parts, pieces }).toEqual({ ...nothing, ...picked(other) });
+      }),
+    );
+  });
+
+  it('differ in what they need as two plain ones do', () => {
+    fc.assert(
+      fc.property(hosts, hosts, (has, wanted) => {
+        const base = table(has);
+        const view = { state: () => undefined, table: createTable(), returned: true, audiences: new Set<string>() };
+        const missing = (resource: Resource, form: Resource) =>
+          new Set(missingNeeds(view as unknown as StreamView, resource, form).map(({ name }) => name));
+        const { pieces: _, ...plain } = table(wanted);
+        expect(missing(following(wanted, base), base)).toEqual(missing(plain, base));
+      }),
+    );
+  });
+});
+
+const nothing = { hash: undefined, bytes: undefined, needs: undefined, parts: undefined, pieces: undefined };
+
+function picked(resource: Resource | undefined): object {
+  if (resource === undefined) return {};
+  const { hash, bytes, needs, parts, pieces } = resource;
+  return { hash, bytes, needs, parts, pieces };
+}
 
 describe('a stream', () => {
   const pool = (name: string, warmupMs?: number) => [
