@@ -23,7 +23,7 @@ export interface RouteTable {
   readonly name: string;
   readonly audience: string;
   readonly service: Effective<'VirtualService'>;
-  /** In any order. */
+  /** In the order of their names. */
   readonly hosts: readonly EncodedHost[];
 }
 

@@ -1,6 +1,5 @@
 import { differing } from '../lib/differing.ts';
 import { contentHash } from '../lib/hash.ts';
-import { placeIn } from '../lib/place-in.ts';
 import { type Need, type Part, type Piece, typeUrls } from '../xds/index.ts';
 import { partOf } from './encode.ts';
 import { Tally } from './tally.ts';
@@ -15,9 +14,6 @@ export interface TableContent {
   /** One for each object, by its key. */
   readonly parts: readonly Part[];
 }
-
-/** So many changed hosts are put in their places one by one. */
-const maxPlaced = 64;
 
 /**
  * The hosts of one route table, in order, with what they need and come from. One of thousands that changes, comes or
@@ -34,7 +30,7 @@ export class TableHosts {
     together: oneOfAll,
   });
 
-  /** Takes the hosts as they are now, in any order, no two of one name. */
+  /** Takes the hosts as they are now, in the order of their names. */
   update(given: readonly EncodedHost[]): TableContent {
     const { start, end, otherEnd } = differing(given, this.#given);
     const came = given.slice(start, end);
@@ -43,7 +39,7 @@ export class TableHosts {
     // What stays in use is not to be taken away and added again.
     for (const host of came) this.#count(host, true);
     for (const host of went) this.#count(host, false);
-    this.#pieces = this.#placed(came, went);
+    this.#pieces = [...this.#pieces.slice(0, start), ...came.map(pieceOf), ...this.#pieces.slice(otherEnd)];
     return { pieces: this.#pieces, needs: this.#needs.list, parts: this.#parts.list };
   }
 
@@ -51,20 +47,8 @@ export class TableHosts {
     for (const need of pieceOf(host).needs) comes ? this.#needs.add(need) : this.#needs.remove(need);
     for (const part of host.parts) comes ? this.#parts.add(part) : this.#parts.remove(part);
   }
-
-  #placed(came: readonly EncodedHost[], went: readonly EncodedHost[]): readonly Piece[] {
-    if (came.length + went.length === 0) return this.#pieces;
-    if (came.length + went.length > maxPlaced) {
-      return this.#given.map(pieceOf).sort((a, b) => (a.key < b.key ? -1 : 1));
-    }
-    const pieces = [...this.#pieces];
-    for (const { host } of went) pieces.splice(placeIn(pieces, host, keyOf), 1);
-    for (const host of came) pieces.splice(placeIn(pieces, host.host, keyOf), 0, pieceOf(host));
-    return pieces;
-  }
 }
 
-const keyOf = ({ key }: Piece): string => key;
 const nameOf = ({ name }: Need): string => name;
 const unitOf = ({ unit }: Part): string => unit;
 

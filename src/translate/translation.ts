@@ -250,6 +250,8 @@ function declareRoutes(
   encoder: Encoder,
 ): Derived<Resource> {
   const names = kernel.index('route table names', graph.served, ({ tables }: ServedRow) => tables.map(tableName));
+  // The keys of the hosts of one table differ in the host alone, so they come in the order of the hosts.
+  const hostsOf = kernel.gather('encoded hosts of tables', graph.virtualHostsOf, fragments.hosts);
   return kernel.derive<Resource>(
     'rds',
     names,
@@ -257,13 +259,11 @@ function declareRoutes(
       const { row, object: service } = serviceCalled(read, names, graph, name) ?? {};
       const table = row?.tables.find((candidate) => tableName(candidate) === name);
       if (row === undefined || service === undefined || table === undefined) return undefined;
-      const hosts: EncodedHost[] = [];
-      for (const key of read(graph.virtualHostsOf, table)) {
-        const host = read(fragments.hosts, key);
-        if (host !== undefined) hosts.push(host);
-      }
+      const hosts = read(hostsOf, table)?.rows ?? noHosts;
       return routeConfiguration(encoder, { name, audience: row.audience, service, hosts }, was);
     },
     same,
   );
 }
+
+const noHosts: readonly EncodedHost[] = [];

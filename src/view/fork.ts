@@ -1,6 +1,7 @@
 import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Failure, Index, Members, Rows, Table, World } from './collection.ts';
 import { adoptedValue, Change, type Entry, membersOf } from './entry.ts';
+import { type Gathered, regathered } from './gather.ts';
 import { eachMember, type MemberSet } from './members.ts';
 import { type Base, Cell, type Node, noCells, nodeOf, readersOf } from './node.ts';
 
@@ -50,6 +51,8 @@ export class Fork implements World {
   readonly #adoptions: number;
   /** Of an index: the keys that a row of its source was found to stand under here. Later rounds start from them. */
   readonly #produced: (Map<string, readonly string[]> | undefined)[];
+  /** Of what gathers rows: by key the members to look at again. */
+  readonly #stale: (Map<string, Set<string>> | undefined)[];
   /** What to compute in this round. */
   readonly #dirty: (Entry[] | undefined)[];
   /** Of an index: the keys of its source to look at in this round. */
@@ -76,6 +79,7 @@ export class Fork implements World {
     this.overlays = new Array(count).fill(undefined);
     this.#produced = new Array(count).fill(undefined);
     this.failed = new Array(count).fill(undefined);
+    this.#stale = new Array(count).fill(undefined);
     this.#dirty = new Array(count).fill(undefined);
     this.#moved = new Array(count).fill(undefined);
     this.#changed = new Array(count).fill(undefined);
@@ -125,7 +129,10 @@ export class Fork implements World {
   }
 
   members(index: Index, key: string): Members {
-    const node = this.#resolve(index);
+    return this.#membersOf(this.#resolve(index), key);
+  }
+
+  #membersOf(node: Node, key: string): Members {
     return this.overlays[node.order]?.get(key)?.members ?? membersOf(node.cells.get(key));
   }
 
@@ -310,6 +317,10 @@ export class Fork implements World {
     const { cell } = entry;
     for (const reader of readersOf(cell)) this.#makeDirty(reader.of, reader.key);
     for (const reader of this.#ownReaders?.get(cell) ?? noCells) this.#makeDirty(reader.of, reader.key);
+    for (const gatherer of node.gatherers) {
+      if (gatherer.gathers?.rows !== node) continue;
+      for (const key of this.#keysUnder(gatherer.gathers.index, cell.key)) this.#goesStale(gatherer, key, cell.key);
+    }
     const { present } = entry;
     const cameOrWent = present !== entry.passedOn;
     entry.passedOn = present;
@@ -353,7 +364,8 @@ export class Fork implements World {
       this.#run = computations;
       this.#computed[node.order] = (this.#computed[node.order] as number) + 1;
       try {
-        this.#assign(entry, node.compute(this.#read, key, entry.value) ?? undefined);
+        const row = node.gathers === undefined ? node.compute(this.#read, key, entry.value) : this.#gather(node, entry);
+        this.#assign(entry, row ?? undefined);
       } catch (cause) {
         failure = new InvariantError(`deriving ${node.name} of ${key} failed`, { cause });
         this.#assign(entry, undefined);
@@ -362,9 +374,49 @@ export class Fork implements World {
     } else {
       this.#assign(entry, undefined);
     }
+    this.#stale[node.order]?.delete(key);
     entry.reads = this.#takeReads(entry.cell.reads);
     entry.leans = this.#leans;
     this.#note(node, key, failure);
+  }
+
+  #gather(node: Node, { cell: { key }, value }: Entry): unknown {
+    const { index, rows } = node.gathers as NonNullable<Node['gathers']>;
+    const stale = this.#stale[node.order]?.get(key);
+    if (stale === undefined) return value;
+    const members = this.#membersOf(index, key);
+    const rowOf = (member: string): unknown => (members.has(member) ? this.#valueOf(rows, member) : undefined);
+    return regathered(value as Gathered<unknown> | undefined, stale, rowOf);
+  }
+
+  #goesStale(gatherer: Node, key: string, member: string): void {
+    let byKey = this.#stale[gatherer.order];
+    if (byKey === undefined) {
+      byKey = new Map();
+      this.#stale[gatherer.order] = byKey;
+    }
+    const known = byKey.get(key);
+    if (known !== undefined) {
+      known.add(member);
+      return;
+    }
+    byKey.set(key, new Set([member]));
+    this.#makeDirty(gatherer, key);
+  }
+
+  /** The keys of an index, which has been brought up to date, that a key of its source stands under. */
+  #keysUnder(index: Node, key: string): readonly string[] {
+    const known = this.#produced[index.order]?.get(key);
+    if (known !== undefined) return known;
+    let row: unknown;
+    for (const source of index.sources) row ??= this.#rowOf(source, key);
+    if (row === undefined) return noKeys;
+    try {
+      return listOf(index.keysOf(row, key));
+    } catch {
+      // Told when it was put: it stands under none.
+      return noKeys;
+    }
   }
 
   /** What was read just now; the adopted list itself where that says the same. */
@@ -392,20 +444,25 @@ export class Fork implements World {
     }
     this.#note(node, key, failure);
     const before = produced?.get(key) ?? adoptedKeys(node, key, row, after);
-    if (after.length === before.length && after.every((name, at) => name === before[at])) return;
+    const isSame = after.length === before.length && after.every((name, at) => name === before[at]);
+    // Who gathers by it asks again.
+    if (isSame && node.gatherers.length === 0) return;
     if (produced === undefined) this.#produced[node.order] = new Map([[key, after]]);
     else produced.set(key, after);
+    if (isSame) return;
     const left = before.length === 0 ? undefined : new Set(before);
     for (const name of distinct(after)) {
       if (left?.delete(name)) continue;
       const entry = this.#entry(node, name);
       entry.enter(key);
       this.#queue(entry);
+      for (const gatherer of node.gatherers) this.#goesStale(gatherer, name, key);
     }
     for (const name of left ?? noKeys) {
       const entry = this.#entry(node, name);
       entry.withdraw(key);
       this.#queue(entry);
+      for (const gatherer of node.gatherers) this.#goesStale(gatherer, name, key);
     }
   }
 

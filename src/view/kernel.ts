@@ -2,6 +2,7 @@ import { InvariantError } from '../lib/errors.ts';
 import type { Collection, Derived, Failure, Index, Members, Read, Rows, Table, World } from './collection.ts';
 import { type Change, type Entry, membersOf } from './entry.ts';
 import { Fork } from './fork.ts';
+import { type Gathered, sameGathered } from './gather.ts';
 import { eachMember, type MemberSet, withMember, withoutMember } from './members.ts';
 import { addReader, type Base, Cell, dropReader, Node, nodeOf } from './node.ts';
 
@@ -9,6 +10,7 @@ interface Declaration {
   readonly source?: Collection | readonly Collection[];
   readonly compute?: (read: Read, key: string, was: never) => unknown;
   readonly keysOf?: (row: never, key: string) => Iterable<string>;
+  readonly gathers?: Node['gathers'];
   readonly same?: ((before: never, after: never) => boolean) | undefined;
 }
 
@@ -54,6 +56,18 @@ export class Kernel implements World {
   /** An index of the keys of another one: in which groups each stands, whatever its members. */
   grouping(name: string, source: Index, groupsOf: (key: string) => Iterable<string>): Index {
     return this.#declare({ sort: 'index', name }, { source, keysOf: (_present: never, key) => groupsOf(key) });
+  }
+
+  /**
+   * For each key of an index the rows of its members, in the order of the members; none where none of them has a row.
+   * What a derivation would read one by one, with an edge to each, is kept here by difference: of thousands, one that
+   * changes costs itself and a copy of the list. The index must be declared before the rows.
+   */
+  gather<R>(name: string, index: Index, rows: Rows<R>): Derived<Gathered<R>> {
+    const gathers = { index: nodeOf(this.#base, index), rows: nodeOf(this.#base, rows) };
+    if (gathers.index.order > gathers.rows.order)
+      throw new InvariantError(`${name} gathers from ${rows.name}, which is declared before ${index.name}`);
+    return this.#declare({ sort: 'derived', name }, { source: index, gathers, same: sameGathered });
   }
 
   /** The first one ends the declarations. */

@@ -158,6 +158,12 @@ function extended(readers: readonly Cell[], reader: Cell): readonly Cell[] {
 }
 
 type Compute = (read: never, key: string, was: never) => unknown;
+/** What rows are gathered by and from. */
+interface Gathering {
+  readonly index: Node;
+  readonly rows: Node;
+}
+
 type KeysOf = (row: never, key: string) => Iterable<string>;
 type Same = (before: never, after: never) => boolean;
 
@@ -195,6 +201,10 @@ export class Node {
   readonly sources: readonly Node[];
   readonly compute: (read: unknown, key: string, was: unknown) => unknown;
   readonly keysOf: (row: unknown, key: string) => Iterable<string>;
+  /** Of what gathers rows: by the members of which index, and from where. */
+  readonly gathers: Gathering | undefined;
+  /** Those that gather by this index, or from here. */
+  readonly gatherers: Node[] = [];
   readonly #same: (before: unknown, after: unknown) => boolean;
 
   constructor(options: {
@@ -205,6 +215,7 @@ export class Node {
     sources: readonly Node[];
     compute?: Compute | undefined;
     keysOf?: KeysOf | undefined;
+    gathers?: Gathering | undefined;
     same?: Same | undefined;
   }) {
     this.base = options.base;
@@ -215,8 +226,11 @@ export class Node {
     // Rows lose their type on the way through the kernel and get it back from the handle.
     this.compute = (options.compute ?? notComputed) as Node['compute'];
     this.keysOf = (options.keysOf ?? notComputed) as Node['keysOf'];
+    this.gathers = options.gathers;
     this.#same = (options.same ?? Object.is) as (before: unknown, after: unknown) => boolean;
     for (const source of this.sources) source.dependents.push(this);
+    this.gathers?.index.gatherers.push(this);
+    this.gathers?.rows.gatherers.push(this);
   }
 
   /** Whether the two rows, or absences, say the same. */

@@ -43,7 +43,8 @@ export function withReadyPieces(
   const text = held.map(({ key }) => key).join(' ');
   return getOrMake(made, text, () => {
     made.clear();
-    return join(resource, base, resource.pieces.toSpliced(start, end - start, ...between), held);
+    const pieces = [...resource.pieces.slice(0, start), ...between, ...resource.pieces.slice(end)];
+    return join(resource, base, pieces, held);
   });
 }
 

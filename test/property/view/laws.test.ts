@@ -232,7 +232,9 @@ describe('the laws of the kernel', () => {
           }
           if (planned) plan(fork, world);
           settle();
-          for (const name of Object.keys(world.rows)) expect(fork.computed.get(name)).toBe(totals.get(name));
+          // What only gathers calls nobody.
+          const { gathered: _, ...called } = world.rows;
+          for (const name of Object.keys(called)) expect(fork.computed.get(name)).toBe(totals.get(name));
           if (adopted) world.kernel.adopt(fork);
         }
       }),

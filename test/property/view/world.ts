@@ -131,19 +131,21 @@ export function smallWorld(onCompute: (collection: string, key: string, row?: un
     if (read(users, key).size === 0) return undefined;
     return text.encode(`${key}=${read(pools, key)?.members.join(',')}`);
   });
-  const fragment = derive('fragment', resolved, equalBytes, (read, key) => {
-    const row = read(resolved, key) as Resolved;
-    return row.won.length === 0 ? undefined : text.encode(`${key}[${row.won.join(' ')}]${row.weights};`);
-  });
   const byFleet = kernel.index(
     'byFleet',
     resolved,
     keysOf('byFleet', (row: Resolved) => (row.won.length === 0 ? [] : [row.fleet])),
   );
+  const fragment = derive('fragment', resolved, equalBytes, (read, key) => {
+    const row = read(resolved, key) as Resolved;
+    return row.won.length === 0 ? undefined : text.encode(`${key}[${row.won.join(' ')}]${row.weights};`);
+  });
   const aggregate = derive('aggregate', byFleet, equalBytes, (read, key) => {
     const parts = [...read(byFleet, key)].sort().flatMap((member) => [...(read(fragment, member) ?? [])]);
     return Uint8Array.from([...text.encode(`${read(placements, key) ?? 'nowhere'}:`), ...parts]);
   });
+  const gathered = kernel.gather('gathered', byFleet, fragment);
+  const joined = derive('joined', gathered, Object.is, (read, key) => read(gathered, key)?.keys.join(' '));
   const report = derive('report', [aggregate, odd], Object.is, (read, key) => {
     const bytes = read(aggregate, key);
     return bytes === undefined
@@ -152,7 +154,7 @@ export function smallWorld(onCompute: (collection: string, key: string, row?: un
   });
 
   const tables = { services, attached, pools, placements };
-  const rows = { ...tables, owner, total, odd, resolved, endpoints, fragment, aggregate, report };
+  const rows = { ...tables, owner, total, odd, resolved, endpoints, fragment, aggregate, gathered, joined, report };
   const indexes = { claims, everything, users, dangling, byFleet };
   return { kernel, tables, rows, indexes };
 }
