@@ -7,7 +7,7 @@ import type { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
 import { encodeWith } from '../lib/encode-with.ts';
 import type { Need, Part, Piece, Resource, TypeUrl } from '../xds/index.ts';
-import { composeResource } from '../xds/index.ts';
+import { composePieces, composeResource } from '../xds/index.ts';
 
 /** For tests: changes a message before it is encoded, to make what no object can say. */
 export type RawPatch = (typeUrl: TypeUrl, name: string, message: Record<string, unknown>) => void;
@@ -19,8 +19,14 @@ export interface Outline {
   readonly audience: string;
   readonly needs?: readonly Need[];
   readonly warmupMs?: number;
-  /** What the message is written from, in this order. */
-  readonly pieces?: readonly Piece[];
+}
+
+/** Of a resource that is joined from pieces. */
+export interface JoinedOutline extends Outline {
+  /** What the message is joined from, in this order. */
+  readonly pieces: readonly Piece[];
+  /** The resource as it was, which shares most of the pieces. */
+  readonly former: Resource | undefined;
 }
 
 /** The object that a resource, or a part of it, came from. */
@@ -43,6 +49,8 @@ export interface Encoder {
   plain(outline: Outline, origin: Origin, schema: DescMessage, write: Write): Resource;
   /** A resource with several parts. */
   composite(outline: Outline, parts: readonly Part[], schema: DescMessage, write: Write): Resource;
+  /** The same where each part has written its pieces. */
+  joined(outline: JoinedOutline, parts: readonly Part[], schema: DescMessage): Resource;
 }
 
 export function createEncoder(patch: RawPatch | undefined): Encoder {
@@ -52,18 +60,36 @@ export function createEncoder(patch: RawPatch | undefined): Encoder {
     patch(type, name, message as unknown as Record<string, unknown>);
     return whole(schema, message);
   }
-  function resource(outline: Outline, schema: DescMessage, write: Write, parts: readonly Part[] | Origin): Resource {
-    const { type, name, audience, needs = nothing, warmupMs, pieces } = outline;
-    const { bytes, hash } = composeResource(name, type, patched(outline, schema, write));
-    const made = { type, name, bytes, hash, audience, needs, parts: 'unit' in parts ? [partOf(parts, hash)] : parts };
-    if (warmupMs !== undefined) return { ...made, warmupMs };
-    // What was patched is not what the pieces say.
-    return pieces === undefined || patch !== undefined ? made : { ...made, pieces };
-  }
-  return {
-    plain: (outline, origin, schema, write) => resource(outline, schema, write, origin),
-    composite: (outline, parts, schema, write) => resource(outline, schema, write, parts),
+  const composite: Encoder['composite'] = (outline, parts, schema, write) => {
+    const composed = composeResource(outline.name, outline.type, patched(outline, schema, write));
+    return resourceOf(outline, composed, parts);
   };
+  return {
+    plain(outline, origin, schema, write) {
+      const composed = composeResource(outline.name, outline.type, patched(outline, schema, write));
+      return resourceOf(outline, composed, [partOf(origin, composed.hash)]);
+    },
+    composite,
+    joined(outline, parts, schema) {
+      const { type, name, pieces, former } = outline;
+      if (patch === undefined) {
+        return { ...resourceOf(outline, composePieces(name, type, pieces, former), parts), pieces };
+      }
+      // What was patched is not what the pieces say.
+      return composite(outline, parts, schema, (to) => {
+        for (const { bytes } of pieces) to.raw(bytes);
+      });
+    },
+  };
+}
+
+function resourceOf(
+  { type, name, audience, needs = nothing, warmupMs }: Outline,
+  { bytes, hash }: Pick<Resource, 'bytes' | 'hash'>,
+  parts: readonly Part[],
+): Resource {
+  const made = { type, name, bytes, hash, audience, needs, parts };
+  return warmupMs === undefined ? made : { ...made, warmupMs };
 }
 
 const nothing: readonly Need[] = [];

@@ -6,7 +6,7 @@ import { encodeWith } from '../lib/encode-with.ts';
 import { contentHash } from '../lib/hash.ts';
 import { placeIn } from '../lib/place-in.ts';
 import type { ObjectKey } from '../model/index.ts';
-import { type Part, type Piece, type Resource, typeUrls, writePieces } from '../xds/index.ts';
+import { type Part, type Piece, type Resource, typeUrls } from '../xds/index.ts';
 import { type Encoder, encode } from './encode.ts';
 import { TableHosts } from './table-hosts.ts';
 import { type EncodedHost, encodeMisdirected } from './virtual-host.ts';
@@ -52,12 +52,8 @@ export function routeConfiguration(
     ...(misdirected === undefined ? [] : [misdirectedPiece(misdirected, was?.pieces?.at(misdirectedAt))]),
     tailPiece,
   ];
-  const resource = encoder.composite(
-    { type: typeUrls.route, name, audience, needs, pieces },
-    withService(parts, service, misdirected),
-    RouteConfigurationSchema,
-    (to) => writePieces(to, pieces, was),
-  );
+  const outline = { type: typeUrls.route, name, audience, needs, pieces, former: was };
+  const resource = encoder.joined(outline, withService(parts, service, misdirected), RouteConfigurationSchema);
   if (hosts.length >= largeTable) kept.set(resource, table);
   return resource;
 }

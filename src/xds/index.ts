@@ -17,7 +17,7 @@ export {
   type DeltaClient,
 } from './client.ts';
 export { answerClientStatus } from './client-status.ts';
-export { writePieces } from './composite.ts';
+export { composePieces } from './composite.ts';
 export type { Counts, TypeCounts } from './counts.ts';
 export type { Delivery, Fleet, RejectedName, ResourceVersions, StreamStatus, TypeStatus } from './fleet.ts';
 export type { Conviction, Form } from './forms.ts';

@@ -3,10 +3,10 @@
  * one may lead to a pool whose first check takes its time, or never passes.
  */
 import { getOrMake } from '../lib/multi-map.ts';
-import { differingPieces, isComposite, writePieces } from './composite.ts';
+import { composePieces, differingPieces, isComposite } from './composite.ts';
 import type { Form } from './forms.ts';
 import { OfPair } from './of-pair.ts';
-import { byNeed, composeResource, type Need, type Part, type Piece, type Resource, type TypeUrl } from './resource.ts';
+import { byNeed, type Need, type Part, type Piece, type Resource, type TypeUrl } from './resource.ts';
 
 /** By what is held. */
 const lastMade = new OfPair<Resource, Form, Map<string, Resource>>();
@@ -55,7 +55,7 @@ function isSame(a: Piece, b: Piece): boolean {
 
 function join(resource: Resource, base: Resource, pieces: readonly Piece[], held: readonly Piece[]): Resource {
   const { type, name } = resource;
-  const composed = composeResource(name, type, (to) => writePieces(to, pieces, resource));
+  const composed = composePieces(name, type, pieces, resource);
   return { ...resource, ...composed, pieces, needs: needsOf(resource, pieces), parts: partsOf(resource, base, held) };
 }
 

@@ -1,6 +1,6 @@
 import { BinaryReader, type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { encodeWith } from '../lib/encode-with.ts';
-import { contentHash } from '../lib/hash.ts';
+import { contentHash, hashLength } from '../lib/hash.ts';
 
 /** An xDS type URL, for instance `type.googleapis.com/envoy.config.cluster.v3.Cluster`. */
 export type TypeUrl = string;
@@ -58,7 +58,7 @@ export interface Resource {
   readonly name: string;
   /** The whole encoded `envoy.service.discovery.v3.Resource` (name, version, Any). */
   readonly bytes: Uint8Array;
-  /** Content hash of the inner message: the xDS version. */
+  /** The xDS version: content hash of the inner message, of many pieces that of their hashes. */
   readonly hash: string;
   /** Who gets it: every stream that has this audience. */
   readonly audience: string;
@@ -97,23 +97,31 @@ export function encodeResource(name: string, version: string, typeUrl: TypeUrl, 
   return encodeWith((to) => writeResource(to, name, version, typeUrl, () => to.raw(value)));
 }
 
+/** A resource as bytes, with its version. */
+export interface Composed {
+  readonly bytes: Uint8Array;
+  readonly hash: string;
+}
+
 /**
  * The same around an inner message that is written in its place, so that it is held once. The version is the content
- * hash of that message.
+ * hash of that message, unless another one of that length is given.
  */
 export function composeResource(
   name: string,
-  typeUrl: TypeUrl,
+  typeUrl: string,
   write: (to: BinaryWriter) => void,
-): { readonly bytes: Uint8Array; readonly hash: string } {
-  const bytes = encodeWith((to) => writeResource(to, name, versionToCome, typeUrl, write));
+  version?: string,
+): Composed {
+  const bytes = encodeWith((to) => writeResource(to, name, version ?? versionToCome, typeUrl, write));
+  if (version !== undefined) return { bytes, hash: version };
   const hash = contentHash(innerOf(bytes));
   for (let at = 0; at < versionToCome.length; at += 1) bytes[versionAt + at] = hash.charCodeAt(at);
   return { bytes, hash };
 }
 
 /** As long as a content hash. */
-const versionToCome = ' '.repeat(16);
+const versionToCome = ' '.repeat(hashLength);
 /** Behind the tag and the length of the first field. */
 const versionAt = 2;
 
