@@ -64,8 +64,10 @@ function headOf(name: string): Uint8Array {
 
 /** A stretch that needs nothing. No host has such a key. */
 function plainPiece(key: string, bytes: Uint8Array): Piece {
-  return { key, bytes, needs: [], units: [] };
+  return { key, bytes, needs: none, units: none };
 }
+
+const none: readonly never[] = [];
 
 const tailPiece = plainPiece(' tail', tail);
 
