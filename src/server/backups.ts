@@ -21,7 +21,7 @@ import {
 } from '../store/index.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { DataKeys } from './data-keys.ts';
-import { continuedKeys, schemaVersion } from './schema.ts';
+import { continuedKeys, type Seal, schemaVersion } from './schema.ts';
 
 /** Everything in the store, out and in. One per controller. */
 export interface Backups {
@@ -45,9 +45,7 @@ export interface Restored {
 export interface BackupsOptions {
   /** The store itself: secrets are sealed in it. */
   readonly store: Store;
-  readonly dataKeys: DataKeys;
-  /** Holds for as long as the key that seals is in use. */
-  readonly fence: Transaction['checks'][number];
+  readonly seal: Seal;
   /** Where a backup that arrives is kept until it is known to be whole; as much room is needed as it is long. */
   readonly folder: string;
   readonly now: Clock;
@@ -62,8 +60,7 @@ const perCommit = { operations: 100, bytes: 512 * 1024 };
 const builtIn = new Set(['Scope/default', 'Scope/system', 'RoleBinding/admin']);
 
 export function createBackups(options: BackupsOptions): Backups {
-  const { store, dataKeys, fence, newId, log } = options;
-  const { sealer } = dataKeys;
+  const { store, seal, newId, log } = options;
   let isRestoring = false;
 
   async function backup(): Promise<AsyncIterable<string>> {
@@ -74,7 +71,7 @@ export function createBackups(options: BackupsOptions): Backups {
     const { revision, entries } = await continued.list('');
     const kept = entries.filter(({ key }) => !isOwn(key));
     const keyIds = await sealedWith(kept);
-    if (keyIds.length > 0 && dataKeys.isEphemeral) {
+    if (keyIds.length > 0 && seal.dataKeys.isEphemeral) {
       throw new FairwayError(
         'StoreUnavailable',
         'making a backup: its secrets are sealed with a key that ends with this process; give the server data keys first',
@@ -107,7 +104,7 @@ export function createBackups(options: BackupsOptions): Backups {
   /** Takes a backup in, and knows in the end that all of it can be restored here. */
   async function receive(body: AsyncIterable<Uint8Array>, file: FileHandle): Promise<BackupHeader> {
     const { header, entries } = await readBackup(copied(body, (chunk) => file.appendFile(chunk)));
-    checkHeader(header, dataKeys);
+    checkHeader(header, seal.dataKeys);
     let before: string | undefined;
     for await (const entry of entries) {
       checkEntry(entry, before);
@@ -163,7 +160,7 @@ export function createBackups(options: BackupsOptions): Backups {
   async function replaceAll(file: FileHandle, header: BackupHeader, marker: number) {
     const { entries: present } = await store.list('');
     const former = present.map(({ key }) => key).filter((key) => !isOwn(key));
-    const checks = [{ key: continuedKeys.marker, modRevision: marker }, fence];
+    const checks = [{ key: continuedKeys.marker, modRevision: marker }, seal.fence];
     let batch = emptyBatch();
     let count = 0;
     let at = 0;
@@ -219,6 +216,7 @@ export function createBackups(options: BackupsOptions): Backups {
     const aged = objectKeyIn('spec', key) === undefined ? value : withCreatedRevision(value, createRevision);
     const pointers = secretsAt(key);
     if (pointers.length === 0) return { key, value: aged };
+    const { sealer } = seal.dataKeys;
     try {
       return { key, value: sealValue(key, openValue(key, aged, pointers, sealer), pointers, sealer) };
     } catch (cause) {
@@ -271,7 +269,7 @@ function checkHeader({ storeVersion, dataKeys: needed }: BackupHeader, { sealer 
   const missing = needed.filter((id) => !sealer.keyIds.has(id));
   if (missing.length === 0) return;
   throw invalidBackup(
-    `its secrets are sealed with data key ${missing.join(', ')}, which this server does not have; add it above the last line of its data keys, and start it again`,
+    `its secrets are sealed with data key ${missing.join(', ')}, which this server does not have; add it above the last line of its data keys`,
   );
 }
 

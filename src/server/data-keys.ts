@@ -22,7 +22,7 @@ export interface DataKeys {
   readonly isNew: boolean;
 }
 
-/** The server cannot start with what it was given. The message is for whoever starts it, and may name files. */
+/** The server cannot start with what it was given, or go over to it. The message is for whoever starts it, and may name files. */
 export class StartRefused extends Error {
   override readonly name = 'StartRefused';
 }
@@ -72,7 +72,8 @@ function parsed(text: string, origin: string): Pick<DataKeys, 'sealer' | 'origin
   return { sealer: createSealer(keys.value), origin };
 }
 
-function checked(keys: DataKeys, needed: readonly string[]): DataKeys {
+/** The keys, if all that are needed are among them; throws `StartRefused` otherwise. */
+export function checked(keys: DataKeys, needed: readonly string[]): DataKeys {
   const missing = needed.filter((id) => !keys.sealer.keyIds.has(id));
   if (missing.length === 0) return keys;
   throw new StartRefused(

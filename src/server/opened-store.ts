@@ -4,6 +4,7 @@ import type { ServerConfig } from '../config/index.ts';
 import { type ContinuedStore, openContinuedStore, type Store } from '../store/index.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Backups, createBackups } from './backups.ts';
+import { type DataKeyFollower, followDataKeys } from './data-key-follower.ts';
 import { openStore } from './open-store.ts';
 import { continuedKeys, openSchema } from './schema.ts';
 
@@ -24,8 +25,8 @@ export interface OpenedStore {
   /** For all rooms: of this version, with its secrets open. Closes what is below it. */
   readonly store: ContinuedStore;
   readonly backups: Backups;
-  /** Seals anew what former data keys have sealed. For after the start. */
-  retireDataKeys(): Promise<void>;
+  /** Seals anew what former data keys have sealed, and goes over to other keys when their file has them. */
+  followDataKeys(): DataKeyFollower;
 }
 
 /**
@@ -46,11 +47,10 @@ export async function openServerStore(options: OpenStoreOptions): Promise<Opened
       newId,
       log,
     });
-    const { dataKeys, fence, retireDataKeys } = schema;
     const store = await openContinuedStore(schema.store, continuedKeys);
     const folder = config.store === 'sqlite' ? config.data : tmpdir();
-    const backups = createBackups({ store: below, dataKeys, fence, folder, now, newId, log });
-    return { store, backups, retireDataKeys };
+    const backups = createBackups({ store: below, seal: schema.seal, folder, now, newId, log });
+    return { store, backups, followDataKeys: () => followDataKeys({ ...schema, isFixed: text !== undefined, log }) };
   } catch (error) {
     await below.close();
     throw error;

@@ -1,8 +1,9 @@
+import type { Sealer } from '../lib/sealer.ts';
 import { decodeStored, type ObjectKey, schemaPrefix, secretKeyPrefixes, secretsAt, specKey } from '../model/index.ts';
 import { upgradeRecords } from '../status/index.ts';
 import { createSealedStore, type Entry, type Store, sealAnew, type Transaction } from '../store/index.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { type DataKeySource, type DataKeys, loadDataKeys, StartRefused } from './data-keys.ts';
+import { checked, type DataKeySource, type DataKeys, loadDataKeys, StartRefused } from './data-keys.ts';
 
 /**
  * What a store says of itself, and how one of an earlier version becomes one of this version.
@@ -36,13 +37,24 @@ export interface OpenSchemaOptions {
   readonly log: Logger;
 }
 
+/** The data keys as they are in use. */
+export interface Seal {
+  readonly dataKeys: DataKeys;
+  /** Holds for as long as the newest of them is in use. */
+  readonly fence: Transaction['checks'][number];
+}
+
 /** A store that is of this version, with its secrets open to whoever reads through it. */
 export interface OpenedStore {
   readonly store: Store;
-  readonly dataKeys: DataKeys;
-  /** Holds for as long as the newest data key is in use. */
-  readonly fence: Transaction['checks'][number];
-  /** Seals anew what former data keys have sealed, and tells which are not needed any more. For after the start. */
+  /** Its parts are others once the keys were renewed. */
+  readonly seal: Seal;
+  /**
+   * Reads the data keys anew, and goes over to them when they are others; true then. Throws `StartRefused` for those that
+   * cannot be used: what is in use stays so.
+   */
+  renewDataKeys(): Promise<boolean>;
+  /** Seals anew what former data keys have sealed, and tells which are not needed any more. */
   retireDataKeys(): Promise<void>;
 }
 
@@ -51,20 +63,55 @@ export interface OpenedStore {
  * of a newer version and for data keys that are not those of the store.
  */
 export async function openSchema(store: Store, options: OpenSchemaOptions): Promise<OpenedStore> {
+  const { newId, log } = options;
   const version = await readVersion(store);
-  const { entries: keyRecords } = await store.list(dataKeyPrefix);
-  const needed = keyRecords.map(({ key }) => key.slice(dataKeyPrefix.length));
-  const dataKeys = await loadDataKeys(options.dataKeys, needed);
-  const { sealer, origin } = dataKeys;
-  if (dataKeys.isNew) options.log.info({ event: 'data_key_created', keyId: sealer.keyId, file: origin });
-  const fence = await useDataKey(store, sealer.keyId, options.newId);
+  let dataKeys = await loadDataKeys(options.dataKeys, await neededKeys(store));
+  if (dataKeys.isNew) log.info({ event: 'data_key_created', keyId: dataKeys.sealer.keyId, file: dataKeys.origin });
+  let fence = await useDataKey(store, dataKeys.sealer.keyId, newId);
   if (version === undefined) await migrateFrom1(store, dataKeys, options);
+  const seal: Seal = {
+    get dataKeys() {
+      return dataKeys;
+    },
+    get fence() {
+      return fence;
+    },
+  };
   return {
-    store: createSealedStore(store, { sealer, secretsAt, fence }),
-    dataKeys,
-    fence,
+    store: createSealedStore(store, {
+      secretsAt,
+      get sealer() {
+        return dataKeys.sealer;
+      },
+      get fence() {
+        return fence;
+      },
+    }),
+    seal,
+    async renewDataKeys() {
+      if (dataKeys.isEphemeral) return false;
+      // The one that seals is needed as long as nothing was sealed anew.
+      const next = await loadDataKeys(options.dataKeys, [dataKeys.sealer.keyId]);
+      if (isSame(next.sealer, dataKeys.sealer)) return false;
+      checked(next, await neededKeys(store));
+      const nextFence = await useDataKey(store, next.sealer.keyId, newId);
+      // In one step: what one of them seals is checked for that one.
+      [dataKeys, fence] = [next, nextFence];
+      log.info({ event: 'data_keys_renewed', keyId: next.sealer.keyId, keys: next.sealer.keyIds.size });
+      return true;
+    },
     retireDataKeys: () => retireDataKeys(store, dataKeys, options),
   };
+}
+
+/** Ids of the data keys that something in the store may be sealed with. */
+async function neededKeys(store: Store): Promise<string[]> {
+  const { entries } = await store.list(dataKeyPrefix);
+  return entries.map(({ key }) => key.slice(dataKeyPrefix.length));
+}
+
+function isSame(one: Sealer, other: Sealer): boolean {
+  return one.keyId === other.keyId && [...one.keyIds].join() === [...other.keyIds].join();
 }
 
 /** Undefined: there is no record, so that it is empty or of version 1. */

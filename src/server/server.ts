@@ -259,10 +259,8 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     const xdsAddress = xdsDoor?.address ?? '';
     log.info({ event: 'server_ready', address, xdsAddress, revision: mirror.revision });
     // After all doors are open: nobody waits for it.
-    const retiring = opened.retireDataKeys().catch((error: unknown) => {
-      log.warn({ event: 'data_keys_not_retired', err: error });
-    });
-    closers.add(() => retiring);
+    const following = opened.followDataKeys();
+    closers.add(() => following.close());
     cluster.open({ address: advertisedAddress(config, address), xdsAddress: advertisedAddress(config, xdsAddress) });
     candidacy.open();
     return { address, xdsAddress, close: () => closers.close() };

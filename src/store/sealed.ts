@@ -6,6 +6,7 @@ import { openValue, type SecretsAt, sealValue } from './secrets.ts';
 import type { CommitOutcome, Election, Entry, Revision, Snapshot, Store, Transaction, WatchEvent } from './store.ts';
 
 export interface SealedStoreOptions {
+  /** This and the fence are read for each call: another key may seal from then on. */
   readonly sealer: Sealer;
   readonly secretsAt: SecretsAt;
   /** Must hold for each commit that seals something; else the key that seals is no longer in use elsewhere. */
@@ -28,31 +29,27 @@ export function createSealedStore(store: Store, options: SealedStoreOptions): St
 class SealedStore implements Store {
   readonly election?: Election;
   readonly #store: Store;
-  readonly #sealer: Sealer;
-  readonly #secretsAt: SecretsAt;
-  readonly #fence: Transaction['checks'][number] | undefined;
+  readonly #options: SealedStoreOptions;
 
-  constructor(store: Store, { sealer, secretsAt, fence }: SealedStoreOptions) {
+  constructor(store: Store, options: SealedStoreOptions) {
     if (store.election !== undefined) this.election = store.election;
     this.#store = store;
-    this.#sealer = sealer;
-    this.#secretsAt = secretsAt;
-    this.#fence = fence;
+    this.#options = options;
   }
 
   async commit(transaction: Transaction): Promise<CommitOutcome> {
+    const { sealer, fence } = this.#options;
     const puts = transaction.puts.map((put) => this.#seal(put));
     const seals = puts.some((put, i) => put !== transaction.puts[i]);
     if (!seals) return this.#openOutcome(await this.#store.commit(transaction));
     // What a seal would hide from the store below, such as text that is not well-formed.
     checkTransaction(transaction);
-    const fence = this.#fence;
     const checks = fence === undefined ? transaction.checks : [...transaction.checks, fence];
     const outcome = await this.#store.commit({ ...transaction, checks, puts });
     if (!outcome.committed && outcome.failed.some(({ key }) => key === fence?.key)) {
       throw new FairwayError(
         'StoreUnavailable',
-        `committing a transaction: data key ${this.#sealer.keyId} was replaced by a newer one; give this controller the newer one too`,
+        `committing a transaction: data key ${sealer.keyId} was replaced by a newer one; give this controller the newer one too`,
       );
     }
     return this.#openOutcome(outcome);
@@ -98,15 +95,15 @@ class SealedStore implements Store {
   }
 
   #seal<T extends { readonly key: string; readonly value: string }>(put: T): T {
-    const pointers = this.#secretsAt(put.key);
+    const pointers = this.#options.secretsAt(put.key);
     if (pointers.length === 0) return put;
-    return { ...put, value: sealValue(put.key, put.value, pointers, this.#sealer) };
+    return { ...put, value: sealValue(put.key, put.value, pointers, this.#options.sealer) };
   }
 
   #open(entry: Entry): Entry {
-    const pointers = this.#secretsAt(entry.key);
+    const pointers = this.#options.secretsAt(entry.key);
     if (pointers.length === 0) return entry;
-    return { ...entry, value: openValue(entry.key, entry.value, pointers, this.#sealer) };
+    return { ...entry, value: openValue(entry.key, entry.value, pointers, this.#options.sealer) };
   }
 
   #openOutcome(outcome: CommitOutcome): CommitOutcome {

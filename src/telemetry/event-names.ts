@@ -18,6 +18,8 @@ export const eventNames = {
   traces_not_sent: 'the receiver of traces does not take them; they are lost until it does',
   data_key_created: 'a first start made the file of the keys that seal secrets',
   data_key_retired: 'nothing in the store is sealed with this key any more: it can be taken out of its file',
+  data_keys_renewed: 'the file of the keys that seal secrets has others, which are in use now',
+  data_keys_unusable: 'the keys that seal secrets were changed to some that cannot be used: those in use stay so',
   data_keys_not_retired: 'what former data keys have sealed could not be sealed anew; the next start tries again',
   store_migrating: 'the store is of an earlier version and is brought to the present one',
   store_migrated: 'the store is of the present version',

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { newDataKey } from '../../src/lib/sealer.ts';
 import { certificate, keyFragments, pem } from '../support/api.ts';
 import { startFairway, type TestFairway } from '../support/fairway.ts';
@@ -174,4 +174,66 @@ test('a newer key seals all anew, and then the former one can be taken away', as
   await fairway.close();
   await writeFile(keyFile(data), former);
   expect(await refusal(data)).toContain('which is not in');
+});
+
+describe('a file of keys that changes while the server runs', () => {
+  const p384 = () => {
+    const { spec, ...rest } = certificate('shop-tls', 'p384');
+    const { key: _key, ...withoutKey } = spec as Record<string, unknown>;
+    return { ...rest, spec: { ...withoutKey, allowedScopes: ['*'] } };
+  };
+  const idsIn = async (data: string) => new Set(/fw1\.[0-9a-f]{16}\./g[Symbol.match](await bytesIn(data)) ?? []);
+
+  test('has the newer key seal all anew, without a restart, and lets the former one be taken away', async () => {
+    const data = await writtenStore();
+    const fairway = await start(data);
+    const former = await readFile(keyFile(data), 'utf8');
+    const newer = newDataKey();
+    await writeFile(keyFile(data), `${former}${newer}\n`);
+    await until('the former key to be retired', () => fairway.logged().includes('"data_key_retired"'));
+    expect(fairway.logged().split('"data_keys_renewed"')).toHaveLength(2);
+    await writeFile(keyFile(data), `${newer}\n`);
+    await until('the former key to be forgotten', () => fairway.logged().split('"data_keys_renewed"').length === 3);
+    // Its key is kept, which takes opening it, and a further one is sealed.
+    await fairway.put(p384(), certificate('other-tls', 'p256'));
+    const backup = await (await fetch(`${fairway.url}/v1/backup`)).text();
+    const { dataKeys } = JSON.parse(backup.split('\n', 1)[0] as string);
+    expect(dataKeys).toHaveLength(1);
+    expect(fairway.logged()).not.toContain(newer);
+    await fairway.close();
+    const again = await start(data);
+    expect((await again.get('Certificate', 'shop-tls')).metadata.generation).toBe(3);
+    expect(await idsIn(data)).toContain(`fw1.${dataKeys[0]}.`);
+  });
+
+  test.each<[string, (former: string) => string, RegExp]>([
+    ['lacks the key in use', () => `${newDataKey()}\n`, /sealed with data key [0-9a-f]{16}, which is not in/],
+    ['has no keys', () => '# nothing\n', /there is no key in it/],
+    ['is broken', (former) => `${former}abc\n`, /key 2 of 2 is not 32 bytes in base64/],
+  ])('and %s is told once, and what is in use stays so', async (_name, content, words) => {
+    const data = await writtenStore();
+    const fairway = await start(data);
+    const former = await readFile(keyFile(data), 'utf8');
+    await writeFile(keyFile(data), content(former));
+    const told = () =>
+      fairway
+        .logged()
+        .split('\n')
+        .filter((line) => line.includes('"data_keys_unusable"'));
+    await until('the fault', () => told().length > 0);
+    expect(JSON.parse(told()[0] as string).err.message).toMatch(words);
+    await fairway.put(p384());
+    // Something that is read later than the fault, so that it was looked at again meanwhile.
+    await writeFile(keyFile(data), `${former}${newDataKey()}\n`);
+    await until('the next keys', () => fairway.logged().includes('"data_keys_renewed"'));
+    expect(told()).toHaveLength(1);
+  });
+
+  test('and is not there any more is told with what to do', async () => {
+    const data = await writtenStore();
+    const fairway = await start(data);
+    await rm(keyFile(data));
+    await until('the fault', () => fairway.logged().includes('put the file back'));
+    expect((await fairway.put(p384()))[0]?.status).toBe(200);
+  });
 });
