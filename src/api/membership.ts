@@ -21,6 +21,10 @@ import { readQuery } from './query.ts';
 /** A request with a certificate, a request and a signature. */
 const bodyLimit = 64 * 1024;
 
+/** What whoever would join a node is to do instead. */
+const noAuthority =
+  'this server has none of its own. Where certificates come from elsewhere (xdsTls: files), have that authority issue one with the URI spiffe://DOMAIN/fleet/FLEET/node/NODE and give it to the node: fairway envoy --cert FILE --key FILE --ca FILE. To join by tokens, the server is started with xdsTls: own';
+
 /**
  * How nodes become members: tokens for them, and what they are exchanged for. Who joins or renews brings the proof of who
  * it is in the body, and is nobody to the API otherwise.
@@ -37,10 +41,7 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
 
   function membership(): Membership {
     if (ports.membership !== undefined) return ports.membership;
-    throw new FairwayError(
-      'NotFound',
-      'looking for the authority of nodes: this server has none of its own (xdsTls: own)',
-    );
+    throw new FairwayError('NotFound', `looking for the authority of nodes: ${noAuthority}`);
   }
 
   async function bodyOf<T>(

@@ -7,10 +7,13 @@ import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { X509Certificate, X509CrlGenerator } from '@peculiar/x509';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { webKeysOf } from '../../src/lib/certificate-request.ts';
+import { createKeyAndRequest, webKeysOf } from '../../src/lib/certificate-request.ts';
+import { createJoinToken, formatJoinToken } from '../../src/lib/join-token.ts';
 import { createKey, createRoot, issueToController, issueToNode, type Root } from '../../src/pki/certificates.ts';
+import { runHere } from '../support/command-line.ts';
 import { startFairway, type TestFairway } from '../support/fairway.ts';
 import { connectAs, type TestMember, type TestStream } from '../support/member.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
 import { until } from '../support/until.ts';
 
 // Mutual TLS with certificates from elsewhere, in files that change while the server runs.
@@ -121,9 +124,45 @@ describe('certificates from elsewhere', () => {
     expect((await ended(stream)).code).toBe(status.PERMISSION_DENIED);
   });
 
-  it('have nothing to do with joining', async () => {
-    const answer = await fairway.call('POST', '/v1/join-tokens', { node: 'ext-1', fleet: 'edge' });
-    expect(answer).toMatchObject({ status: 404, body: { detail: expect.stringContaining('none of its own') } });
+  it('have nothing to do with joining, and whoever tries is told what to do instead', async () => {
+    const env = { FAIRWAY_SERVER: fairway.url };
+    const made = await runHere(['token', 'create', '--node', 'ext-1', '--fleet', 'edge'], { env });
+    expect(made).toMatchObject({ code: expect.any(Number), out: '' });
+    expect(made.code).not.toBe(0);
+    const token = formatJoinToken(createJoinToken('a'.repeat(43)));
+    const { request } = await createKeyAndRequest('ext-1');
+    const joined = await fairway.call('POST', '/v1/join', { token, request });
+    expect(joined).toMatchObject({ status: 404, body: { code: 'NotFound' } });
+    for (const words of [made.err, joined.body.detail]) {
+      expect(words).toContain('this server has none of its own');
+      expect(words).toContain('spiffe://DOMAIN/fleet/FLEET/node/NODE');
+      expect(words).toContain('fairway envoy --cert FILE --key FILE --ca FILE');
+    }
+  });
+
+  it.each([
+    ['names no node', [], 'names no node: it has no URI spiffe://DOMAIN/fleet/FLEET/node/NODE'],
+    [
+      'names two',
+      ['spiffe://corp.example/fleet/edge/node/a', 'spiffe://corp.example/fleet/edge/node/b'],
+      'names more than one node',
+    ],
+  ])('are refused with the reason when the certificate %s', async (name, uris, words) => {
+    const { ca, issue } = await createTestAuthority(`CA of ${name}`);
+    writeFileSync(path('other.pem'), ca);
+    const other = await startFairway({ config: { ...config(), xdsCa: path('other.pem'), xdsCrl: '' } });
+    try {
+      const { cert, key } = await issue('CN=x', {
+        names: [{ type: 'dns', value: 'x' }, ...uris.map((value) => ({ type: 'url' as const, value }))],
+      });
+      const member = { node: 'x', fleet: 'edge', uid: '', certificate: cert, key, ca: root.certificate, notAfter: '' };
+      const stream = await connectAs(other, member);
+      streams.push(stream);
+      const { code, details } = await ended(stream);
+      expect([code, details]).toEqual([status.UNAUTHENTICATED, `the certificate ${words}`]);
+    } finally {
+      await other.close();
+    }
   });
 
   it('shut out whoever is on the list of those revoked, also on an open stream', async () => {
