@@ -6,6 +6,7 @@ import type { NodeRecord } from '../status/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { nodeName } from './node-name.ts';
+import { createTogether } from './together.ts';
 
 /** Keeps the Node objects and what was last seen of each. One per controller, about the proxies attached to it. */
 export interface NodeObserver {
@@ -41,8 +42,11 @@ const holdOffMs = 250;
 /** After a restart of the controller proxies come back one by one, with pauses that grow. */
 const returnMs = 30_000;
 
-/** Writes under way at once: a fleet that connects shares the commits of the store. */
+/** Nodes in one commit: each writes a Node, what was seen of it, and a record for the audit, within the common limits. */
 const atOnce = 32;
+
+/** Commits: a few a second, however many proxies come and go; who comes alone is told of at once. */
+const pace = { perSecond: 4, burst: 8 } as const;
 
 /**
  * What is seen is compared with what is written, once per hold-off: a proxy that was away in between, or a controller
@@ -61,6 +65,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
   /** Node id → where its newest stream came from. */
   const peers = new Map<string, string>();
   let returning: NodeJS.Timeout | undefined;
+  const together = createTogether({ store, newId, atMost: atOnce, ...pace });
 
   async function write(): Promise<void> {
     const waiting = [...dirty];
@@ -107,7 +112,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
       { key: specKey(keyOf(name)), modRevision: 'exists' as const },
       { key: entry.key, modRevision: entry.modRevision },
     ];
-    const outcome = await store.commit({ id: newId(), checks, puts: [observed(name, record)], deletes: [] });
+    const outcome = await together.commit({ checks, puts: [observed(name, record)], deletes: [] });
     if (outcome.committed) written.set(name, record);
     else written.delete(name);
   }
@@ -115,7 +120,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
   async function update(name: string, record: NodeRecord): Promise<boolean> {
     const checks = [{ key: specKey(keyOf(name)), modRevision: 'exists' as const }];
     const puts = [observed(name, record)];
-    return (await store.commit({ id: newId(), checks, puts, deletes: [] })).committed;
+    return (await together.commit({ checks, puts, deletes: [] })).committed;
   }
 
   async function register(name: string, record: NodeRecord): Promise<boolean> {
@@ -128,7 +133,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
       { key: keyOf(name), before: undefined, after: node },
     ]);
     const puts = [created, observed(name, record), auditPut(admission, id)];
-    const { committed } = await store.commit({ id, checks, puts, deletes: [] });
+    const { committed } = await together.commit({ checks, puts, deletes: [] });
     if (!committed) return false;
     log.info({ event: 'node_registered', node: name, nodeId: record.nodeId, fleet: record.fleet });
     log.info({ event: 'audit', ...admission });
@@ -138,7 +143,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
 
   async function remove(name: string): Promise<void> {
     const checks = [{ key: specKey(keyOf(name)), modRevision: 0 }];
-    await store.commit({ id: newId(), checks, puts: [], deletes: [storeKey('node', name)] });
+    await together.commit({ checks, puts: [], deletes: [storeKey('node', name)] });
   }
 
   const latest = createLatest({
@@ -223,6 +228,7 @@ export function createNodeObserver(options: NodeObserverOptions): NodeObserver {
     },
     close() {
       clearTimeout(returning);
+      together.hurry();
       return latest.close();
     },
   };

@@ -1,7 +1,7 @@
 /** What is seen of a thousand proxies is a few records a second, however much is changed. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startFakeProxies } from '../../bench/fake-proxies.ts';
-import { openEtcdStore } from '../../src/store/index.ts';
+import { openEtcdStore, type Store } from '../../src/store/index.ts';
 import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
 import type { Missing } from '../support/etcd.ts';
 import { until } from '../support/until.ts';
@@ -34,6 +34,26 @@ const pools = 10;
 const pool = (i: number) => ({ members: [{ address: '127.0.0.1', port: 10_000 + i }], drainTimeout: '0s' });
 const poolPath = (i: number) => `scopes/default/backend-pools/web-${i % pools}`;
 
+/** How many commits wrote something of each kind. */
+async function writesBetween(store: Store, from: number, to: number): Promise<Map<string, number>> {
+  const writes = new Map<string, number>();
+  const controller = new AbortController();
+  for await (const { revision, puts } of store.watch(from, controller.signal)) {
+    const kinds = new Set(
+      puts.map(({ key }) =>
+        key
+          .split('/')
+          .slice(0, key.startsWith('observed/') ? 2 : 1)
+          .join('/'),
+      ),
+    );
+    for (const kind of kinds) writes.set(kind, (writes.get(kind) ?? 0) + 1);
+    if (revision >= to) break;
+  }
+  controller.abort();
+  return writes;
+}
+
 test('a thousand proxies and twenty changes a second', { timeout: 120_000 }, async (context) => {
   if ('missing' in started) return context.skip(started.missing);
   const { etcd } = started;
@@ -50,6 +70,10 @@ test('a thousand proxies and twenty changes a second', { timeout: 120_000 }, asy
       defaultAction: { pool: `web-${i}` },
     })),
   });
+  const store = await openEtcdStore({ endpoints: etcd.urls });
+  onTestFinished(() => store.close());
+  const before = await store.head();
+  const connecting = performance.now();
   const fakes = await startFakeProxies({
     count: proxies,
     fleets: ['edge'],
@@ -70,9 +94,14 @@ test('a thousand proxies and twenty changes a second', { timeout: 120_000 }, asy
     );
   await allHaveIt('both to know that all proxies have it');
 
-  const store = await openEtcdStore({ endpoints: etcd.urls });
-  onTestFinished(() => store.close());
   const from = await store.head();
+  const connected = await writesBetween(store, before, from);
+  const connectedFor = (performance.now() - connecting) / 1000;
+  // Some commits at once, and then four a second: those that lose their connection are among them.
+  expect(connected.get('observed/node'), JSON.stringify([connectedFor, ...connected])).toBeLessThan(
+    8 + 4 * connectedFor + 1,
+  );
+
   const begun = performance.now();
   const sent: Promise<void>[] = [];
   for (let i = 1; i <= changes; i += 1) {
@@ -84,22 +113,7 @@ test('a thousand proxies and twenty changes a second', { timeout: 120_000 }, asy
   await allHaveIt('both to know that all proxies have the last');
   const seconds = (performance.now() - begun) / 1000;
 
-  const to = await store.head();
-  const writes = new Map<string, number>();
-  const controller = new AbortController();
-  for await (const { revision, puts } of store.watch(from, controller.signal)) {
-    const kinds = new Set(
-      puts.map(({ key }) =>
-        key
-          .split('/')
-          .slice(0, key.startsWith('observed/') ? 2 : 1)
-          .join('/'),
-      ),
-    );
-    for (const kind of kinds) writes.set(kind, (writes.get(kind) ?? 0) + 1);
-    if (revision >= to) break;
-  }
-  controller.abort();
+  const writes = await writesBetween(store, from, await store.head());
   const perSecond = (kind: string): number => (writes.get(kind) ?? 0) / seconds;
   const told = JSON.stringify([seconds, ...writes]);
   expect(writes.get('spec'), told).toBe(changes);

@@ -120,15 +120,33 @@ describe('a proxy that connects', () => {
     expect(await recordOf('lb-1')).toMatchObject({ connected: false, since: time(3) });
   });
 
-  test('among a thousand costs one commit each', async () => {
+  test('among a thousand costs a part of a commit, and there are a few of these a second', async () => {
     for (let n = 0; n < 1000; n += 1) nodes.connected({ ...proxy, nodeId: `lb-${n}` }, at(0));
     await pause();
+    expect(store.commits).toBeLessThan(8 + 4 + 1);
+    await vi.advanceTimersByTimeAsync(7_000);
     expect((await records()).size).toBe(1000);
-    expect(store.commits).toBe(1000);
+    const { commits } = store;
+    expect(commits).toBe(Math.ceil(1000 / 32));
     for (let n = 0; n < 1000; n += 1) nodes.disconnected(`lb-${n}`, at(1));
     for (let n = 0; n < 1000; n += 1) nodes.connected({ ...proxy, nodeId: `lb-${n}` }, at(2));
     await pause();
-    expect(store.commits).toBe(1000);
+    expect(store.commits).toBe(commits);
+  });
+
+  test('among others that have Nodes already, or were deleted, is decided by itself', async () => {
+    const ten = Array.from({ length: 10 }, (_, n) => `lb-${n}`);
+    for (const nodeId of ten.slice(0, 5)) nodes.connected({ ...proxy, nodeId }, at(0));
+    await pause();
+    await store.commit({ id: 'delete', checks: [], puts: [], deletes: [specKey('Node/lb-3')] });
+    for (const nodeId of ten.slice(0, 5)) nodes.disconnected(nodeId, at(1));
+    await pause();
+    await nodes.close();
+    nodes = observer();
+    for (const nodeId of ten) nodes.connected({ ...proxy, nodeId }, at(2));
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(await registered()).toEqual(ten.map((name) => `Node/${name}`));
+    expect([...(await records()).values()].filter(({ connected }) => connected)).toHaveLength(10);
   });
 
   test('is registered as soon as the store is back', async () => {
