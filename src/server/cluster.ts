@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Adoption, Mirror } from '../control/index.ts';
 import type { LiveTls } from '../lib/tls-files.ts';
+import { type ObjectKey, parseObjectKey } from '../model/index.ts';
 import { createDeliveryObserver, createPresence, nodeName } from '../observe/index.ts';
 import { createControllerKey } from '../pki/index.ts';
 import type { ControllerRecord } from '../status/index.ts';
@@ -12,6 +13,7 @@ import { summaryOf } from './delivery-summary.ts';
 import type { MeasuredStore } from './measured-store.ts';
 import { createPeers, type Peers } from './peers.ts';
 import { createJoin, createRemoteDeliveries } from './remote-deliveries.ts';
+import { createRemoteProxies } from './remote-proxies.ts';
 
 /** What this controller knows of the others, and tells them. One per controller, also of one that is alone. */
 export interface Cluster {
@@ -28,6 +30,8 @@ export interface Cluster {
   progressed(): void;
   /** Proxies of ours came or went. */
   proxiesChanged(): void;
+  /** Forgets proxies that have been lost for long, wherever that was; true when there were any. */
+  sweep(): boolean;
   /** All doors are open: the others may know. */
   open(doors: { readonly address: string; readonly xdsAddress: string }): void;
   /** This controller has begun to lead, or has stopped. */
@@ -52,6 +56,8 @@ export interface ClusterOptions {
   readonly restTls: LiveTls | undefined;
   /** Others have told how far their proxies are. */
   readonly onTold: () => void;
+  /** Proxies of others came, moved or were lost. */
+  readonly onProxies: () => void;
   readonly now: () => number;
   readonly newId: () => string;
   readonly log: Logger;
@@ -94,11 +100,17 @@ export function createCluster(options: ClusterOptions): Cluster {
     };
   };
   const controllers = createControllers({ records, self, shared, now: () => performance.now() });
+  const isHere = (name: string) => deliveries.ofNode(name) !== undefined;
+  const proxies = createRemoteProxies({
+    ...{ self: id, records, controllers, isHere },
+    release: (name) => deliveries.release(name),
+    now: () => performance.now(),
+  });
   const remote = createRemoteDeliveries({
     records,
-    controllers,
+    proxies,
     audiencesOf: (node) => hub.table.audiencesOf(node),
-    isHere: (name) => deliveries.ofNode(name) !== undefined,
+    isHere,
     neededAt,
     revision: () => hub.table.revision,
   });
@@ -155,7 +167,7 @@ export function createCluster(options: ClusterOptions): Cluster {
     deliveries: {
       of(resource, unit) {
         const here = deliveries.of(resource, unit);
-        const entry = controllers.others.length === 0 ? undefined : hub.table.get(resource.type, resource.name);
+        const entry = remote.isEmpty ? undefined : hub.table.get(resource.type, resource.name);
         return entry === undefined ? here : join(here, remote.of(entry));
       },
       ofFleet: (fleet) => join(deliveries.ofFleet(fleet), remote.ofFleet(fleet)),
@@ -168,12 +180,19 @@ export function createCluster(options: ClusterOptions): Cluster {
       if (!shared) return;
       const { edition } = controllers;
       controllers.adopted();
+      const moved = proxies.adopted(nodesIn(adoption.touched));
       remote.adopted();
       observer?.changed();
       if (wasTold() || controllers.edition !== edition) options.onTold();
+      if (moved) options.onProxies();
     },
     progressed: () => observer?.changed(),
     proxiesChanged: () => remote.adopted(),
+    sweep() {
+      const [here, there] = [deliveries.sweep(now()), proxies.sweep()];
+      if (there) remote.adopted();
+      return here || there;
+    },
     open(opened) {
       doors = opened;
       if (shared) presence = createPresence({ store, id, read: self, newId, log });
@@ -185,6 +204,14 @@ export function createCluster(options: ClusterOptions): Cluster {
       await presence?.close();
     },
   };
+}
+
+/** Names of the Nodes among objects. */
+function* nodesIn(keys: Iterable<ObjectKey>): Generator<string> {
+  for (const key of keys) {
+    const { kind, name } = parseObjectKey(key);
+    if (kind === 'Node') yield name;
+  }
 }
 
 /** What the REST door shows to whoever connects. */

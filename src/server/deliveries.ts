@@ -33,6 +33,8 @@ export interface Deliveries {
   streams(): readonly StreamStatus[];
   /** Whether the proxy has acknowledged all that it should have. */
   isInStep(stream: StreamStatus): boolean;
+  /** A proxy that was lost here is with another controller. What it had acknowledged; undefined: it was not lost. */
+  release(name: string): number | undefined;
   /** Forgets proxies that have been gone for long; true when there were any. */
   sweep(now: number): boolean;
 }
@@ -236,6 +238,15 @@ export function createDeliveries(hub: Hub, nodeName: NodeName): Deliveries {
     },
     streams: () => look().streams,
     isInStep,
+    release(name) {
+      for (const [nodeId, { proxy }] of lost) {
+        if (nameOf(nodeId) !== name) continue;
+        lost.delete(nodeId);
+        forgetGlance();
+        return proxy.filled ? proxy.ackedRevision : undefined;
+      }
+      return undefined;
+    },
     sweep(now) {
       let swept = false;
       for (const [nodeId, { at }] of lost) if (now - at >= lostMs) swept = lost.delete(nodeId) || swept;

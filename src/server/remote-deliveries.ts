@@ -1,22 +1,24 @@
 import type { Records } from '../control/index.ts';
-import type { Delivery, DeliveryRecord, NodeRecord, ProxyRejection } from '../status/index.ts';
+import type { Delivery, NodeRecord, ProxyRejection } from '../status/index.ts';
 import type { Entry } from '../xds/index.ts';
-import type { Controllers } from './controllers.ts';
+import { ackedOf, type RemoteProxies } from './remote-proxies.ts';
 
 /** How far the proxies of the other controllers are, in the terms of status, as those have recorded it. */
 export interface RemoteDeliveries {
-  /** The View or the records are others. */
+  /** Nobody is with another controller, and nobody was a moment ago. */
+  readonly isEmpty: boolean;
+  /** The View, the records or the proxies are others. */
   adopted(): void;
   /** Of all of them that should have the resource; the same list as long as it says the same. */
   of(entry: Entry): readonly Delivery[];
   ofFleet(fleet: string): readonly Delivery[];
-  /** Undefined: it is connected to no other controller. */
+  /** Undefined: it is connected to no other controller, or was lost there. */
   ofNode(name: string): Delivery | undefined;
 }
 
 export interface RemoteDeliveriesOptions {
-  readonly records: Pick<Records, 'nodes' | 'deliveries'>;
-  readonly controllers: Pick<Controllers, 'others'>;
+  readonly records: Pick<Records, 'deliveries'>;
+  readonly proxies: Pick<RemoteProxies, 'attached' | 'lost'>;
   readonly audiencesOf: (node: { readonly id: string; readonly cluster: string }) => ReadonlySet<string>;
   /** Whether the node has a stream here: then what another says of it is out of date. */
   readonly isHere: (name: string) => boolean;
@@ -33,6 +35,7 @@ interface Remote {
   /** All up to here it has acknowledged; undefined: nothing is known of it yet. */
   readonly acked: number | undefined;
   readonly rejected: readonly ProxyRejection[];
+  readonly lost: boolean;
 }
 
 interface Chorus {
@@ -47,7 +50,7 @@ const nobody: readonly Delivery[] = [];
 
 /** Nothing here is kept: all follows from the records, and is computed when it is asked for after they have changed. */
 export function createRemoteDeliveries(options: RemoteDeliveriesOptions): RemoteDeliveries {
-  const { records, controllers } = options;
+  const { records, proxies, isHere } = options;
   let remotes: ReadonlyMap<string, Remote> | undefined;
   let choruses: Map<string, Chorus> | undefined;
 
@@ -58,13 +61,15 @@ export function createRemoteDeliveries(options: RemoteDeliveriesOptions): Remote
 
   function readRemotes(): Map<string, Remote> {
     const found = new Map<string, Remote>();
-    const others = new Set(controllers.others);
-    for (const [name, record] of records.nodes) {
-      const { connected, controller } = record;
-      if (!connected || controller === undefined || !others.has(controller) || options.isHere(name)) continue;
-      const told = records.deliveries.get(controller);
+    for (const [name, { record, former }] of proxies.attached) {
+      if (isHere(name)) continue;
+      const told = records.deliveries.get(record.controller ?? '');
       const rejected = told?.rejected.filter(({ node }) => node === name) ?? [];
-      found.set(name, { name, record, acked: told && ackedOf(told, name, record.fleet), rejected });
+      const acked = (told && ackedOf(told, name, record.fleet)) ?? former;
+      found.set(name, { name, record, acked, rejected, lost: false });
+    }
+    for (const [name, { record, acked }] of proxies.lost) {
+      if (!isHere(name)) found.set(name, { name, record, acked, rejected: [], lost: true });
     }
     return found;
   }
@@ -87,22 +92,30 @@ export function createRemoteDeliveries(options: RemoteDeliveriesOptions): Remote
     );
   }
 
-  function delivery({ name, acked = 0 }: Remote, needed: number): Delivery {
+  function delivery({ name, acked = 0, lost }: Remote, needed: number): Delivery {
     // One of which nothing was told is being filled, like one that has nothing yet.
-    return { node: name, state: acked > 0 && acked >= needed ? 'acked' : 'pending', counts: acked > 0 };
+    const state = acked > 0 && acked >= needed ? 'acked' : 'pending';
+    return { node: name, state, counts: acked > 0, ...(lost ? { lost } : {}) };
   }
 
   function refusal({ words, scope, since, node }: ProxyRejection): Delivery {
     return { node, state: 'rejected', words, scope, counts: true, ...(since === undefined ? {} : { since }) };
   }
 
+  function isEmpty(): boolean {
+    return proxies.attached.size + proxies.lost.size === 0;
+  }
+
   return {
+    get isEmpty() {
+      return isEmpty();
+    },
     adopted() {
       remotes = undefined;
       choruses = undefined;
     },
     of({ resource, revision }) {
-      if (controllers.others.length === 0) return nobody;
+      if (isEmpty()) return nobody;
       choruses ??= readChoruses();
       const chorus = choruses.get(resource.audience);
       if (chorus === undefined) return nobody;
@@ -124,29 +137,19 @@ export function createRemoteDeliveries(options: RemoteDeliveriesOptions): Remote
       });
     },
     ofFleet(fleet) {
-      if (controllers.others.length === 0) return nobody;
+      if (isEmpty()) return nobody;
       const needed = options.neededAt(options.revision());
       return [...all().values()]
         .filter(({ record }) => record.fleet === fleet)
         .map((remote) => (remote.rejected[0] === undefined ? delivery(remote, needed) : refusal(remote.rejected[0])));
     },
     ofNode(name) {
-      if (controllers.others.length === 0) return undefined;
-      const remote = all().get(name);
-      if (remote === undefined) return undefined;
+      const remote = isEmpty() ? undefined : all().get(name);
+      if (remote === undefined || remote.lost) return undefined;
       const [rejected] = remote.rejected;
       return rejected === undefined ? delivery(remote, options.neededAt(options.revision())) : refusal(rejected);
     },
   };
-}
-
-/** What its controller says that the proxy has; undefined: it did not know of it yet. */
-function ackedOf({ revision, fleets }: DeliveryRecord, name: string, fleet: string): number | undefined {
-  const delivery = fleets[fleet];
-  if (delivery === undefined) return undefined;
-  const behind = delivery.behind.find(([node]) => node === name);
-  if (behind !== undefined) return behind[1];
-  return delivery.more > 0 ? delivery.acked : revision;
 }
 
 /** Lists of both, made once for each pair, so that a list that is the same is seen to be. */

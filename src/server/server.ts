@@ -128,6 +128,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       restTls,
       leading: () => candidacy.current,
       onTold: () => candidacy.progressed(),
+      onProxies: () => candidacy.lookAtAll(),
       now,
       newId,
       log: run.logOf('observe'),
@@ -210,7 +211,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       });
     }
     const sweeping = setInterval(() => {
-      if (deliveries.sweep(now())) candidacy.lookAtAll();
+      if (cluster.sweep()) candidacy.lookAtAll();
       // Certificates expire without anybody's doing.
       if (mutualTls !== undefined) reviewPeers();
     }, sweepMs);

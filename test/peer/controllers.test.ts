@@ -137,14 +137,37 @@ describe('a proxy', () => {
       });
     }
 
-    // One moves: nobody takes it for gone, or for two.
+    // One moves: nobody takes it for gone, or for two, and nothing is less in force meanwhile.
+    const since = new Map<string, string>();
+    const programmed = (controller: Controller) =>
+      condition(controller, 'scopes/default/virtual-services/shop', 'Programmed');
+    for (const controller of controllers) {
+      // One that nobody has stored yet is true since now.
+      const stored = await until('the leader to have stored since when', async () => {
+        const [first, second] = [await programmed(controller), await programmed(controller)];
+        return first.lastTransitionTime === second.lastTransitionTime && first.lastTransitionTime;
+      });
+      since.set(controller.name, stored);
+    }
     here.close();
+    await until('its controller to say that it is gone', async () => {
+      return (await condition(c(), 'nodes/lb-b', 'Connected')).status !== 'True';
+    });
+    for (const controller of controllers) {
+      expect(await counts(controller), controller.name).toMatchObject({
+        desired: 2,
+        realized: 2,
+        unreachable: ['lb-b'],
+      });
+      expect(await programmed(controller), controller.name).toMatchObject({ status: 'True' });
+    }
     await proxy(a(), 'lb-b');
     for (const controller of controllers) {
       await until(`${controller.name} to know where it is`, async () => {
         const { realized, desired } = await counts(controller);
-        return realized === 2 && desired === 2;
+        return realized === 2 && desired === 2 && (await counts(controller)).unreachable.length === 0;
       });
+      expect((await programmed(controller)).lastTransitionTime).toBe(since.get(controller.name));
     }
   });
 });

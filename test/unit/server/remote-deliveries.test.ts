@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createJoin, createRemoteDeliveries } from '../../../src/server/remote-deliveries.ts';
+import { createRemoteProxies } from '../../../src/server/remote-proxies.ts';
 import type { Delivery, DeliveryRecord, NodeRecord, ProxyRejection } from '../../../src/status/index.ts';
 import type { Entry } from '../../../src/xds/index.ts';
 import { resource } from '../../support/xds-rig.ts';
@@ -30,11 +31,23 @@ interface World {
 }
 
 function remoteOf({ nodes, deliveries, needed = (revision) => revision, here = [] }: World) {
+  const records = { nodes: new Map(nodes), deliveries: new Map(Object.entries(deliveries)) };
+  const isHere = (name: string) => here.includes(name);
+  const controllers = { others: Object.keys(deliveries), edition: 1 };
+  const proxies = createRemoteProxies({
+    self: 'a',
+    records,
+    controllers,
+    isHere,
+    release: () => undefined,
+    now: () => 0,
+  });
+  proxies.adopted([]);
   return createRemoteDeliveries({
-    records: { nodes: new Map(nodes), deliveries: new Map(Object.entries(deliveries)) },
-    controllers: { others: Object.keys(deliveries) },
+    records,
+    proxies,
     audiencesOf: ({ cluster: fleet }) => new Set([`fleet/${fleet}`]),
-    isHere: (name) => here.includes(name),
+    isHere,
     neededAt: needed,
     revision: () => 50,
   });
