@@ -98,6 +98,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       ...(options.rotationFollowMs === undefined ? {} : { followMs: options.rotationFollowMs }),
     });
     closers.add(() => mutualTls?.close());
+    const tls = restTls ?? (config.tlsOwn ? mutualTls?.rest : undefined);
 
     // What proxies are sent, and how far they are.
     const hub = createDeliveryHub(mirror, replica);
@@ -125,7 +126,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       store: measured,
       hub,
       deliveries,
-      restTls,
+      restTls: tls,
       leading: () => candidacy.current,
       onTold: () => candidacy.progressed(),
       onProxies: () => candidacy.lookAtAll(),
@@ -220,7 +221,6 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
 
     // The door of the operators.
     const unready = new Set<string>();
-    const tls = restTls ?? (config.tlsOwn ? mutualTls?.rest : undefined);
     const api = createApi({
       access: accessOf(config),
       ...(tls === undefined ? {} : { tls }),

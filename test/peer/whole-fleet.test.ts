@@ -1,5 +1,10 @@
 /** Three controllers on a real etcd, a proxy with each: whichever is asked answers for all, as far as they answer. */
+import { get } from 'node:https';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { serverDefaults } from '../../src/config/index.ts';
+import { newDataKey } from '../../src/lib/sealer.ts';
+import { startServer } from '../../src/server/index.ts';
+import { createLogger } from '../../src/telemetry/log.ts';
 import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
 import type { Missing } from '../support/etcd.ts';
 import { startToyProxy } from '../support/toy-proxy.ts';
@@ -126,4 +131,39 @@ test('each controller answers for all, and says who does not answer', { timeout:
     const { body } = await a.call('GET', '/v1/proxies');
     return body.items.length === 2;
   });
+});
+
+function read(address: string, path: string): Promise<{ readonly items: unknown[]; readonly missing?: unknown }> {
+  return new Promise((resolve, reject) => {
+    get(`https://${address}${path}`, { rejectUnauthorized: false, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve(JSON.parse(text)));
+    }).on('error', reject);
+  });
+}
+
+test('controllers with certificates of their own authority know each other by these', async () => {
+  const { etcd } = started as TestCluster;
+  const dataKeys = newDataKey();
+  const addresses: string[] = [];
+  for (const name of ['d', 'e']) {
+    const server = await startServer({
+      config: {
+        ...serverDefaults,
+        ...{ name, store: 'etcd', etcdEndpoints: etcd.urls.join(','), etcdPrefix: '/tls', authentication: 'none' },
+        ...{ listen: '127.0.0.1:0', xdsListen: '127.0.0.1:0', xdsTls: 'own', tlsOwn: true },
+      },
+      dataKeys,
+      log: createLogger({ level: 'silent' }),
+    });
+    onTestFinished(() => server.close());
+    addresses.push(server.address);
+  }
+  for (const address of addresses) {
+    await until('it to know the other', async () => (await read(address, '/v1/controllers')).items.length === 2);
+    expect(await read(address, '/v1/proxies')).toEqual({ metadata: { revision: expect.any(String) }, items: [] });
+  }
 });
