@@ -34,3 +34,11 @@ export function wholeNumber(minimum: number, maximum: number): (value: unknown) 
     return fits ? ok(number) : err(`must be a whole number from ${minimum} to ${maximum}`);
   };
 }
+
+export function parsePath(value: unknown): Result<string, string> {
+  return typeof value === 'string' && value !== '' ? ok(value) : err('must be a path');
+}
+
+export function parseName(value: unknown): Result<string, string> {
+  return typeof value === 'string' && value !== '' ? ok(value) : err('must be a name');
+}
