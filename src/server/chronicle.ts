@@ -3,7 +3,6 @@ import type { EventObserver } from '../observe/index.ts';
 import type { EventReason } from '../status/index.ts';
 import type { Progress } from '../xds/index.ts';
 import type { PeerRefusal } from '../xds/io/index.ts';
-import { createFew } from './few.ts';
 import {
   admissionOf,
   type Conviction,
@@ -14,6 +13,7 @@ import {
   refusalRecord,
   type XdsRefusal,
 } from './happenings.ts';
+import { createVariety } from './variety.ts';
 
 /** Takes what the rooms tell to those who keep it for people: events, and the audit. One per controller. */
 export interface Chronicle {
@@ -42,14 +42,14 @@ export interface ChronicleOptions {
 }
 
 /** Different claims, or secrets, that are told of one proxy; and clients that nobody knows, each by its address. */
-const fewClaims = { limit: 20, windowMs: 600_000, subjects: 1_000 };
+const claimsTold = { limit: 20, windowMs: 600_000, subjects: 1_000 };
 
 export function createChronicle({ events, refusals, replica, peerOf, now }: ChronicleOptions): Chronicle {
-  const few = createFew(fewClaims);
+  const variety = createVariety(claimsTold);
 
   /** As an event and for the audit; both count repeats, by the words. */
   function refused({ subject, particular, general }: XdsRefusal, at: number): void {
-    const { happening, record } = few.takes(subject, particular.happening.message, at) ? particular : general;
+    const { happening, record } = variety.takes(subject, particular.happening.message, at) ? particular : general;
     events.happened(happening, at);
     refusals.note(refusalRecord(record, at), [record.who.name, record.from, record.words].join('\n'));
   }

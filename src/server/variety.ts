@@ -3,12 +3,12 @@
  * each time, and what is kept for people would hold nothing else. What has been told may be told again: repeats are
  * counted where they are kept.
  */
-export interface Few {
+export interface Variety {
   /** Whether this is one of the first few of its subject; the others are to be told in one word for all of them. */
   takes(subject: string, thing: string, at: number): boolean;
 }
 
-export interface FewOptions {
+export interface VarietyOptions {
   /** Different things of one subject within a window. */
   readonly limit: number;
   /** From the first of them on. */
@@ -17,7 +17,7 @@ export interface FewOptions {
   readonly subjects: number;
 }
 
-export function createFew({ limit, windowMs, subjects }: FewOptions): Few {
+export function createVariety({ limit, windowMs, subjects }: VarietyOptions): Variety {
   const told = new Map<string, { readonly since: number; readonly things: Set<string> }>();
 
   function begin(subject: string, since: number): { readonly since: number; readonly things: Set<string> } {
