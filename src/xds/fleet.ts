@@ -1,5 +1,4 @@
 /** The read side of the streams: who is connected, how far along, and where a resource has arrived. */
-
 import { findIn } from '../lib/place-in.ts';
 import type { Counts } from './counts.ts';
 import type { Forms } from './forms.ts';
