@@ -1,3 +1,4 @@
+import { parseDuration } from '../lib/duration.ts';
 import { parseIp } from '../lib/ip.ts';
 import { nearest } from '../lib/nearest.ts';
 import { err, ok, type Result } from '../lib/result.ts';
@@ -19,6 +20,8 @@ export interface ServerConfig extends StoreConfig, XdsTlsConfig, AccessConfig {
   readonly xdsListen: string;
   /** Host by which other controllers and nodes reach this one; empty: that of the addresses it listens at. */
   readonly advertise: string;
+  /** How long a proxy, and a controller, stays before some are sent to controllers that have fewer; `0s`: for ever. */
+  readonly respreadAfter: string;
   /** Allows listening beyond loopback without TLS and authentication. */
   readonly insecure: boolean;
   /** OTLP/HTTP receiver of traces, a URL; empty: traces are off. */
@@ -35,6 +38,7 @@ export const serverDefaults: ServerConfig = {
   listen: '127.0.0.1:7600',
   xdsListen: '127.0.0.1:7601',
   advertise: '',
+  respreadAfter: '60s',
   ...storeDefaults,
   ...xdsTlsDefaults,
   ...accessDefaults,
@@ -71,6 +75,12 @@ export const serverFields: { readonly [F in keyof ServerConfig]: FieldInfo<Serve
     env: 'FAIRWAY_ADVERTISE',
     help: 'host by which other controllers and nodes reach this one; else where it listens, or its host name',
     parse: parseAdvertised,
+  },
+  respreadAfter: {
+    flag: '--respread-after',
+    env: 'FAIRWAY_RESPREAD_AFTER',
+    help: 'how long proxies stay where they are when another controller has fewer; 0s: for ever',
+    parse: parseRest,
   },
   ...storeFields,
   ...xdsTlsFields,
@@ -145,6 +155,13 @@ function parseControllerName(value: unknown): Result<string, string> {
   return typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9.:_-]{0,126}$/.test(value)
     ? ok(value)
     : err('must be letters, digits and .:_- , 127 characters at most');
+}
+
+function parseRest(value: unknown): Result<string, string> {
+  const ms = typeof value === 'string' ? parseDuration(value) : undefined;
+  return typeof value === 'string' && ms !== undefined && ms <= 86_400_000
+    ? ok(value)
+    : err('must be a duration such as 60s or 10m, at most 24h');
 }
 
 /** Labels of RFC 1123, or an address. */

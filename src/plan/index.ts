@@ -20,3 +20,4 @@ export {
   sameDrain,
   settleDrain,
 } from './drains.ts';
+export { planRespread, type SpreadMember } from './respread.ts';

@@ -8,6 +8,8 @@ export interface Controllers {
   adopted(): void;
   /** Whether it is this one, or was heard of in the last seconds. */
   isAlive(id: string): boolean;
+  /** When its record, or our own, came last, by `now`; undefined: it never did. */
+  heardAt(id: string): number | undefined;
   /** Ids of the others that are alive and have proxies to tell of, in order. */
   readonly others: readonly string[];
   /** Another number whenever some controller has come or gone. */
@@ -69,6 +71,7 @@ export function createControllers({ records, self, shared, now }: ControllersOpt
   return {
     adopted,
     isAlive,
+    heardAt: (id) => heard.get(id)?.at,
     get others() {
       return others;
     },

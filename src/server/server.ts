@@ -18,6 +18,7 @@ import { openMutualTls } from './mutual-tls.ts';
 import { createObservers } from './observers.ts';
 import type { OpenedStore } from './opened-store.ts';
 import { createPorts } from './ports.ts';
+import { createRespread } from './respread.ts';
 import { accessOf, openRestDoor, openRestTls } from './rest-door.ts';
 import { createRestores } from './restores.ts';
 import { createRun, type ServerOptions } from './run.ts';
@@ -262,6 +263,13 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     // After all doors are open: nobody waits for it.
     const following = opened.followDataKeys();
     closers.add(() => following.close());
+    if (xdsDoor !== undefined) {
+      const respread = createRespread({
+        ...{ config, self: replica, cluster, deliveries, door: xdsDoor, now },
+        log: run.logOf('xds'),
+      });
+      closers.add(() => respread.close());
+    }
     cluster.open({ address: advertisedAddress(config, address), xdsAddress: advertisedAddress(config, xdsAddress) });
     candidacy.open();
     return { address, xdsAddress, close: () => closers.close() };

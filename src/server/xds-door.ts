@@ -16,6 +16,8 @@ export interface XdsDoor {
   readonly address: string;
   /** Ends the streams of those who are no longer let in. */
   reviewPeers(): void;
+  /** Ends a stream so that its proxy opens another one, wherever its balancing leads it. */
+  sendElsewhere(streamId: string, words: string): void;
   close(): Promise<void>;
 }
 
@@ -64,6 +66,7 @@ export async function openXdsDoor(options: XdsDoorOptions): Promise<XdsDoor> {
   return {
     address: joinHostPort(listen.host, xds.port),
     reviewPeers: () => xds.reviewPeers(),
+    sendElsewhere: (id, words) => xds.sendElsewhere({ id }, words),
     async close() {
       await xds.close();
       catchUp.close();

@@ -67,7 +67,7 @@ export interface XdsServer {
   readonly port: number;
   readonly connections: number;
   /** Ends a stream so that its client tries another controller. */
-  sendElsewhere(stream: HubStream, words: string): void;
+  sendElsewhere(stream: Pick<HubStream, 'id'>, words: string): void;
   /** With TLS: something changed by which clients are known. Streams of those that no longer are end at once. */
   reviewPeers(): void;
   /** Accepts no more, ends every stream with `UNAVAILABLE`, and after the grace whatever is left. */
@@ -245,7 +245,8 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       return connections.size;
     },
     sendElsewhere(stream, words) {
-      connections.get(stream)?.end(status.RESOURCE_EXHAUSTED, words);
+      const found = [...connections.values()].find((connection) => connection.stream.id === stream.id);
+      found?.end(status.RESOURCE_EXHAUSTED, words);
     },
     reviewPeers() {
       for (const connection of [...connections.values()]) {

@@ -56,6 +56,7 @@ test('every field can be given in each of the three ways', () => {
     listen: '127.0.0.1:1',
     xdsListen: '[::1]:2',
     advertise: 'controller-1.example',
+    respreadAfter: '5m',
     data: 'elsewhere',
     store: 'etcd',
     dataKeyFile: 'keys',
