@@ -6,6 +6,7 @@ import {
   durationMs,
   fleetDrainTimeoutMs,
   joinTokenDefaults,
+  type MembershipGrant,
   objectKey,
   parseJoinRequest,
   parseJoinTokenRequest,
@@ -15,8 +16,10 @@ import type { Api } from './api.ts';
 import { jsonMediaTypes } from './body.ts';
 import { invalidObject } from './draft.ts';
 import { addPath } from './operation.ts';
-import type { Membership, MembershipGrant } from './ports.ts';
+import type { Membership } from './ports.ts';
 import { readQuery } from './query.ts';
+
+type Parse<T> = (value: unknown) => Result<T, readonly FieldError[]>;
 
 /** A request with a certificate, a request and a signature. */
 const bodyLimit = 64 * 1024;
@@ -44,10 +47,7 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
     throw new FairwayError('NotFound', `looking for the authority of nodes: ${noAuthority}`);
   }
 
-  async function bodyOf<T>(
-    request: FastifyRequest,
-    parse: (value: unknown) => Result<T, readonly FieldError[]>,
-  ): Promise<T> {
+  async function bodyOf<T>(request: FastifyRequest, parse: Parse<T>): Promise<T> {
     readQuery(request.query, {});
     const bytes = request.body as Buffer | undefined;
     const parsed = parse(await bodies.value({ bytes, contentType: request.headers['content-type'] }));
@@ -115,42 +115,54 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
       },
     },
   });
-  addPath(app, '/v1/join', {
-    POST: {
-      access: 'open',
-      bodyLimit,
-      description: {
-        operationId: 'join',
-        tag: 'membership',
-        summary: 'Exchange a join token and a request for a certificate, as a node does',
-        body: json('JoinRequest'),
-        answers: { 200: answer('The certificate, and whom to trust.', 'Membership') },
+  /** Who asks brings the proof in the body; what is answered is theirs alone. */
+  function addExchange<T>(
+    url: string,
+    about: { readonly operationId: string; readonly summary: string; readonly schema: string },
+    parse: Parse<T>,
+    exchange: (members: Membership, asked: T) => Promise<MembershipGrant>,
+  ): void {
+    const { operationId, summary, schema } = about;
+    addPath(app, url, {
+      POST: {
+        access: 'open',
+        bodyLimit,
+        description: {
+          operationId,
+          tag: 'membership',
+          summary,
+          body: json(schema),
+          answers: { 200: answer('The certificate, and whom to trust.', 'Membership') },
+        },
+        async handler(request, reply) {
+          const members = membership();
+          reply.header('cache-control', 'no-store');
+          return granted(await exchange(members, await bodyOf(request, parse)));
+        },
       },
-      async handler(request, reply) {
-        const members = membership();
-        reply.header('cache-control', 'no-store');
-        return granted(await members.join(await bodyOf(request, parseJoinRequest)));
-      },
+    });
+  }
+
+  addExchange(
+    '/v1/join',
+    {
+      operationId: 'join',
+      summary: 'Exchange a join token and a request for a certificate, as a node does',
+      schema: 'JoinRequest',
     },
-  });
-  addPath(app, '/v1/renew', {
-    POST: {
-      access: 'open',
-      bodyLimit,
-      description: {
-        operationId: 'renew',
-        tag: 'membership',
-        summary: 'The next certificate for whoever proves to have the present one',
-        body: json('RenewalRequest'),
-        answers: { 200: answer('The certificate, and whom to trust.', 'Membership') },
-      },
-      async handler(request, reply) {
-        const members = membership();
-        reply.header('cache-control', 'no-store');
-        return granted(await members.renew(await bodyOf(request, parseRenewalRequest)));
-      },
+    parseJoinRequest,
+    (members, asked) => members.join(asked),
+  );
+  addExchange(
+    '/v1/renew',
+    {
+      operationId: 'renew',
+      summary: 'The next certificate for whoever proves to have the present one',
+      schema: 'RenewalRequest',
     },
-  });
+    parseRenewalRequest,
+    (members, asked) => members.renew(asked),
+  );
   addPath(app, '/v1/ca', {
     GET: {
       access: 'open',

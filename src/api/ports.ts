@@ -4,7 +4,7 @@
  */
 import type { TokenRecord } from '../access/index.ts';
 import type { AuditKind } from '../audit/index.ts';
-import type { FairwayObject, Kind, ObjectKey } from '../model/index.ts';
+import type { Enrolment, FairwayObject, Kind, ObjectKey } from '../model/index.ts';
 import type { EventRecord } from '../status/index.ts';
 
 /** Status of one object, as computed now. Never stored. */
@@ -215,27 +215,6 @@ export interface Explain {
   commit(revision: number): Promise<Gathered<CommitInfo | undefined>>;
 }
 
-/** What a node gets when it joins or renews. PEM; times are RFC 3339. */
-export interface MembershipGrant {
-  readonly node: string;
-  readonly fleet: string;
-  readonly uid: string;
-  readonly trustDomain: string;
-  readonly certificate: string;
-  readonly ca: string;
-  readonly issuedAt: string;
-  readonly notAfter: string;
-  /** Of the commit. */
-  readonly revision: number;
-}
-
-export interface JoinTokenInfo {
-  readonly id: string;
-  readonly node: string;
-  readonly fleet: string;
-  readonly expires: string;
-}
-
 /** Where the replacement of the root stands. */
 export interface Rotation {
   readonly state: 'Steady' | 'Spreading' | 'Serving';
@@ -244,26 +223,7 @@ export interface Rotation {
 }
 
 /** The authority of nodes, where this installation has one. Refusals are thrown as `FairwayError`. */
-export interface Membership {
-  createToken(wanted: {
-    node: string;
-    fleet: string;
-    ttlMs: number;
-  }): Promise<JoinTokenInfo & { readonly token: string }>;
-  tokens(): Promise<readonly JoinTokenInfo[]>;
-  /** False: there is no such token. */
-  revokeToken(id: string): Promise<boolean>;
-  join(asked: {
-    readonly token: string;
-    readonly request: string;
-    readonly node?: string | undefined;
-    readonly fleet?: string | undefined;
-  }): Promise<MembershipGrant>;
-  renew(asked: {
-    readonly certificate: string;
-    readonly request: string;
-    readonly proof: string;
-  }): Promise<MembershipGrant>;
+export interface Membership extends Enrolment {
   /** What everybody may know. */
   authority(): { readonly trustDomain: string; readonly certificates: string };
   rotation(): Rotation;

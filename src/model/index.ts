@@ -53,6 +53,7 @@ export {
   type VirtualServiceObject,
 } from './kinds.ts';
 export { type ManifestOptions, parseManifest } from './manifest.ts';
+export type { Enrolment, JoinTokenInfo, MembershipGrant } from './membership.ts';
 export {
   joinRequestSchema,
   joinTokenDefaults,

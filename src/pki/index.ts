@@ -18,6 +18,6 @@ export { type ControllerCredentials, createControllerCredentials } from './contr
 export { type ControllerKey, createControllerKey, isSignedBy } from './controller-key.ts';
 export { type FileCredentials, openFileCredentials } from './file-credentials.ts';
 export { identityOf, type NodeIdentity } from './identity.ts';
-export { createMembers, type JoinTokenInfo, type Members, type Membership } from './members.ts';
+export { createMembers, type Members } from './members.ts';
 export { createIdentify, type Identify, type Refusal } from './peers.ts';
 export { createRotationKeeper, type RotationKeeper } from './rotation.ts';

@@ -8,7 +8,16 @@ import { createHash, type KeyObject, timingSafeEqual, X509Certificate } from 'no
 import { isRenewalProof } from '../lib/certificate-request.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { createJoinToken, formatJoinToken, hashOfSecret, parseJoinToken } from '../lib/join-token.ts';
-import { decodeStored, encodeStored, newNode, specKey, storeKey } from '../model/index.ts';
+import {
+  decodeStored,
+  type Enrolment,
+  encodeStored,
+  type JoinTokenInfo,
+  type MembershipGrant,
+  newNode,
+  specKey,
+  storeKey,
+} from '../model/index.ts';
 import type { IssuedRecord } from '../plan/index.ts';
 import type { Entry, Store, Transaction } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -17,52 +26,7 @@ import { issueToNode } from './certificates.ts';
 import { identityOf, type NodeIdentity } from './identity.ts';
 import { readRequest } from './request.ts';
 
-/** What a node gets. PEM; times are RFC 3339. */
-export interface Membership {
-  readonly node: string;
-  readonly fleet: string;
-  /** Of the Node object. */
-  readonly uid: string;
-  readonly trustDomain: string;
-  readonly certificate: string;
-  /** Whose signatures on certificates of controllers count. */
-  readonly ca: string;
-  readonly issuedAt: string;
-  readonly notAfter: string;
-  /** Revision of the commit: a controller that has reached it knows the node. */
-  readonly revision: number;
-}
-
-/** A token without its secret. */
-export interface JoinTokenInfo {
-  readonly id: string;
-  readonly node: string;
-  readonly fleet: string;
-  readonly expires: string;
-}
-
-export interface Members {
-  /** Makes a token for one node, good once. `token` is told here and nowhere else. */
-  createToken(wanted: {
-    node: string;
-    fleet: string;
-    ttlMs: number;
-  }): Promise<JoinTokenInfo & { readonly token: string }>;
-  /** Those that can still be used, by their ids. */
-  tokens(): Promise<readonly JoinTokenInfo[]>;
-  /** False: there is no such token. */
-  revokeToken(id: string): Promise<boolean>;
-  /**
-   * Makes the owner of a token a member. Whoever has joined may ask again with the same key while the token lasts, for
-   * the answer may have been lost. `node` and `fleet` are what it thinks that it is. Throws `Unauthenticated`
-   * (no such token, used, expired), `Forbidden` (for another node) or `InvalidObject` (the request).
-   */
-  join(asked: { token: string; request: string; node?: string; fleet?: string }): Promise<Membership>;
-  /**
-   * The next certificate for whoever proves to have the present one. Throws `Unauthenticated` (it is not ours, expired,
-   * or not theirs), `Forbidden` (the node is no longer a member) or `InvalidObject` (the request).
-   */
-  renew(asked: { certificate: string; request: string; proof: string }): Promise<Membership>;
+export interface Members extends Enrolment {
   /** Removes what has expired: tokens, and records of certificates. */
   sweep(): Promise<void>;
 }
@@ -129,7 +93,7 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
     subject: { readonly node: string; readonly fleet: string; readonly uid: string },
     key: KeyObject,
     changes: Pick<Transaction, 'checks' | 'puts'>,
-  ): Promise<Membership | undefined> {
+  ): Promise<MembershipGrant | undefined> {
     const { trustDomain } = state.record;
     const at = now();
     const issued = await issueToNode(state.signing, key, { ...subject, trustDomain }, { now: at, lifeMs });
@@ -153,7 +117,7 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
     return { ...subject, trustDomain, certificate, ca: state.bundle, issuedAt, notAfter, revision: outcome.revision };
   }
 
-  async function repeat(what: string, attempt: (state: AuthorityState) => Promise<Membership | undefined>) {
+  async function repeat(what: string, attempt: (state: AuthorityState) => Promise<MembershipGrant | undefined>) {
     for (let count = 0; count < attempts; count += 1) {
       const done = await attempt(count === 0 ? authority.state : await authority.refresh());
       if (done !== undefined) return done;
