@@ -60,9 +60,10 @@ export function addMembership(app: FastifyInstance, { ports, view, bodies, write
     await writer.settled(revision).catch((error: unknown) => {
       if (!(error instanceof FairwayError) || error.code !== 'RevisionTimeout') throw error;
     });
+    const controllers = ports.controllers().flatMap(({ xdsAddress }) => (xdsAddress === '' ? [] : xdsAddress));
     const fleet = view.get(objectKey('Fleet', undefined, grant.fleet));
-    if (fleet?.kind !== 'Fleet') return grant;
-    return { ...grant, drainTimeout: formatDuration(fleetDrainTimeoutMs(fleet.spec)) };
+    if (fleet?.kind !== 'Fleet') return { ...grant, controllers };
+    return { ...grant, controllers, drainTimeout: formatDuration(fleetDrainTimeoutMs(fleet.spec)) };
   }
 
   addPath(app, '/v1/join-tokens', {

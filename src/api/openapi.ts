@@ -284,6 +284,7 @@ const membershipSchemas = {
     issuedAt: { ...text, format: 'date-time' },
     notAfter: { ...text, format: 'date-time' },
     drainTimeout: { ...text, description: 'Of the Fleet, where it exists: for the start of the proxy.' },
+    controllers: { ...list(text), description: 'xDS addresses of all controllers: for the start of the proxy.' },
   }),
   Authority: object({ trustDomain: text, certificates: { ...text, description: 'PEM.' } }),
   Rotation: object({

@@ -103,6 +103,7 @@ export interface WireResource {
 export interface WireController {
   readonly id: string;
   readonly address?: string;
+  readonly xdsAddress?: string;
   readonly version?: string;
   readonly roles?: readonly string[];
   readonly state?: string;

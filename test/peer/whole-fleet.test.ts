@@ -5,6 +5,7 @@ import { serverDefaults } from '../../src/config/index.ts';
 import { newDataKey } from '../../src/lib/sealer.ts';
 import { startServer } from '../../src/server/index.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
+import { runHere } from '../support/command-line.ts';
 import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
 import type { Missing } from '../support/etcd.ts';
 import { startToyProxy } from '../support/toy-proxy.ts';
@@ -101,6 +102,10 @@ test('each controller answers for all, and says who does not answer', { timeout:
       { describe: () => last },
     );
   }
+
+  // An Envoy that is told of one of them is told of all.
+  const made = await runHere(['envoy', '--fleet', 'edge', '--print-bootstrap', '--server', `http://${b.address}`]);
+  for (const { xdsPort } of controllers) expect(made.out).toMatch(new RegExp(`port_value: ${xdsPort}\\b`));
 
   await c.kill();
   for (const controller of [a, b]) {

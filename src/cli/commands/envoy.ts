@@ -8,6 +8,7 @@ import { parseDuration } from '../../lib/duration.ts';
 import { envoyVersion, findEnvoy } from '../../lib/envoy-binary.js';
 import { createBootstrap, isNodeName, nodeNameOf } from '../bootstrap.ts';
 import { objectPath } from '../client.ts';
+import { usableControllers } from '../controller-addresses.ts';
 import { runEnvoy } from '../envoy-process.ts';
 import { CliError, exitCodes, usageError } from '../failure.ts';
 import { type HostPort, parseHostPort } from '../host-port.ts';
@@ -18,7 +19,7 @@ import { startRenewal } from '../membership/renewal.ts';
 import { isMissing } from '../objects.ts';
 import { examples } from '../selection.ts';
 import type { Session } from '../session.ts';
-import type { WireObject } from '../wire.ts';
+import type { WireController, WireObject } from '../wire.ts';
 
 /** Where controllers serve xDS when nobody says anything else. */
 const xdsPort = 7601;
@@ -65,7 +66,7 @@ export function define(command: Command, session: Session): void {
     .option('--insecure', 'send the token in plain text to another machine')
     .option(
       '--xds <host:port>',
-      `xDS address of a controller, repeat it for more (default: host of the server, port ${xdsPort})`,
+      `xDS address of a controller, repeat it for more (default: those that the server tells of, or its host, port ${xdsPort})`,
       (value: string, before: readonly string[] = []) => [...before, ...value.split(',')],
     )
     .option('--admin <address:port>', "where Envoy's admin interface listens; port 0: any", '127.0.0.1:9901')
@@ -88,8 +89,8 @@ export function define(command: Command, session: Session): void {
 async function envoy(session: Session, extra: readonly string[], options: Options): Promise<number> {
   const { io } = session;
   const server = await restServer(session);
-  const controllers = await controllersOf(session, options);
-  const foreign = foreignFiles(options, controllers);
+  const given = await controllersOf(session, options);
+  const foreign = foreignFiles(options, given);
   const folder = resolve(options.identity);
   const identity =
     foreign !== undefined
@@ -105,6 +106,10 @@ async function envoy(session: Session, extra: readonly string[], options: Option
         });
   if (foreign !== undefined) await writeForeignSecrets(folder, foreign);
   const { node, fleet } = identity ?? { node: nodeOf(options), fleet: fleetOf(options) };
+  const controllers =
+    options.xds !== undefined || foreign !== undefined
+      ? given
+      : await allControllers(session, given, identity?.controllers);
   const bootstrap = createBootstrap({
     node,
     fleet,
@@ -185,6 +190,24 @@ async function controllersOf(session: Session, { xds }: Options): Promise<HostPo
   if (xds !== undefined) return xds.map((text) => parseHostPort(text, 'xDS address', xdsPort));
   const { server } = await session.context();
   return [{ host: new URL(server).hostname.replace(/^\[|\]$/g, ''), port: xdsPort }];
+}
+
+/** Those that the server tells of, to members and to whoever may see them; `given` where it tells of none that are of use. */
+async function allControllers(
+  session: Session,
+  given: HostPort[],
+  toldToMember: readonly string[] | undefined,
+): Promise<HostPort[]> {
+  const [{ host }] = given as [HostPort];
+  const told = toldToMember ?? (await controllersTold(session).catch(() => undefined));
+  return usableControllers(told, host) ?? given;
+}
+
+async function controllersTold(session: Session): Promise<readonly string[]> {
+  const client = await session.client();
+  const answer = await client.request('GET', '/v1/controllers', { timeoutMs: fleetTimeoutMs });
+  const { items } = answer as { readonly items: readonly WireController[] };
+  return items.flatMap(({ xdsAddress = '' }) => (xdsAddress === '' ? [] : xdsAddress));
 }
 
 async function restServer(session: Session): Promise<RestServer> {

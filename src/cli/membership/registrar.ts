@@ -27,6 +27,8 @@ export interface Grant {
   readonly notAfter: string;
   /** Of the fleet; absent: it did not exist. */
   readonly drainTimeout?: string;
+  /** xDS addresses of all controllers; absent: the server is of an earlier version. */
+  readonly controllers?: readonly string[];
 }
 
 /** Whom to trust: roots in PEM, and the installation that controllers are of. */
