@@ -28,7 +28,8 @@ export interface AuthorityState {
 
 /**
  * The authority of one installation, in the store: its public part in the plan, the keys of its roots where they are
- * sealed. One for each controller; all that controllers do to it is by compare-and-set, so that it is one.
+ * sealed. One for each controller; all that controllers do to it is by compare-and-set, so that it is one. What follows
+ * from a rotation that was begun is for the leader alone.
  */
 export interface Authority {
   readonly state: AuthorityState;
@@ -37,8 +38,10 @@ export interface Authority {
   onChange(listener: () => void): () => void;
   /** Begins to replace the root. False: that is under way already. */
   rotate(): Promise<boolean>;
-  /** Takes a rotation as far as it can go now. */
-  advance(input: RotationInput): Promise<RotationStep>;
+  /** How far a rotation is, by what is known of it here. */
+  step(input: RotationInput): RotationStep;
+  /** Takes a rotation as far as it can go now. It writes to `store`, which is that of a leader. */
+  advance(input: RotationInput, store: Store): Promise<RotationStep>;
 }
 
 export interface AuthorityOptions {
@@ -76,10 +79,11 @@ export async function openAuthority({ store, newId, now }: AuthorityOptions): Pr
     check: Transaction['checks'][number],
     record: AuthorityRecord,
     { added, dropped = [] }: { readonly added?: Root; readonly dropped?: readonly string[] },
+    to = store,
   ): Promise<boolean> {
     const puts = [{ key: recordKey, value: JSON.stringify(record) }];
     if (added !== undefined) puts.push({ key: keyOf(added.id), value: JSON.stringify({ key: added.key }) });
-    const outcome = await store.commit({ id: newId(), checks: [check], puts, deletes: dropped.map(keyOf) });
+    const outcome = await to.commit({ id: newId(), checks: [check], puts, deletes: dropped.map(keyOf) });
     return outcome.committed;
   }
 
@@ -141,7 +145,8 @@ export async function openAuthority({ store, newId, now }: AuthorityOptions): Pr
       await refresh();
       return written;
     },
-    async advance(input) {
+    step: (input) => planRotation(state.record, input),
+    async advance(input, fenced) {
       // As a rule there is nothing to do, which is found without the store: its changes are told by `refresh` anyway.
       const glance = planRotation(state.record, input);
       if (glance.kind !== 'write') return glance;
@@ -150,7 +155,7 @@ export async function openAuthority({ store, newId, now }: AuthorityOptions): Pr
       if (step.kind !== 'write') return step;
       const kept = new Set(step.record.roots.map(({ id }) => id));
       const dropped = record.roots.flatMap(({ id }) => (kept.has(id) ? [] : [id]));
-      await write(check, step.record, { dropped });
+      await write(check, step.record, { dropped }, fenced);
       await refresh();
       return step;
     },

@@ -27,8 +27,8 @@ import { identityOf, type NodeIdentity } from './identity.ts';
 import { readRequest } from './request.ts';
 
 export interface Members extends Enrolment {
-  /** Removes what has expired: tokens, and records of certificates. */
-  sweep(): Promise<void>;
+  /** Removes what has expired: tokens, and records of certificates. It writes to `store`, which is that of a leader. */
+  sweep(store: Store): Promise<void>;
 }
 
 export interface MembersOptions {
@@ -216,12 +216,12 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
       });
     },
 
-    async sweep() {
+    async sweep(fenced) {
       const dead = (await tokenRecords()).filter(({ record }) => isExpired(record)).map(({ entry }) => entry);
       const { entries } = await store.list(storeKey('certificate', ''));
       dead.push(...entries.filter(({ value }) => Date.parse((JSON.parse(value) as IssuedRecord).notAfter) <= now()));
       for (const { key, modRevision } of dead) {
-        await store.commit({ id: newId(), checks: [{ key, modRevision }], puts: [], deletes: [key] });
+        await fenced.commit({ id: newId(), checks: [{ key, modRevision }], puts: [], deletes: [key] });
       }
     },
   };

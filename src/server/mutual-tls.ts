@@ -21,6 +21,7 @@ import {
   openFileCredentials,
   type RotationKeeper,
 } from '../pki/index.ts';
+import type { RotationStep } from '../plan/index.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { XdsServerOptions } from '../xds/io/index.ts';
@@ -31,6 +32,8 @@ export interface MutualTls {
   readonly rest?: LiveTls;
   /** Absent: certificates come from outside. */
   readonly membership?: Membership;
+  /** Takes rotations of the own authority to their end, as a leader does. */
+  readonly keepRotation?: (fenced: Store) => RotationKeeper;
   /** Takes in a step of the View; true when nodes are gone or others, so that those connected are to be looked at. */
   adopted(adoption: Adoption): boolean;
   close(): Promise<void>;
@@ -85,14 +88,8 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
     log,
   });
   const members = createMembers({ store, authority, lifeMs, newId, now, log });
-  const keeper = createRotationKeeper({
-    authority,
-    members,
-    input: () => ({ issued: mirror.records.certificates, uidOf: (name) => uidOf(mirror, name) }),
-    followMs,
-    now,
-    log,
-  });
+  const input = () => ({ issued: mirror.records.certificates, uidOf: (name: string) => uidOf(mirror, name) });
+  const step = () => authority.step({ ...input(), now: now(), followMs });
   const refreshed = createLatest({
     holdOffMs: 0,
     task: async () => void (await authority.refresh()),
@@ -102,19 +99,18 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
   return {
     xds: tlsOf(options, credentials, { trustDomain: () => authority.state.record.trustDomain }),
     rest: withoutCa(credentials),
-    membership: membershipOf(authority, members, keeper),
+    membership: membershipOf(authority, members, step),
+    keepRotation: (fenced) => createRotationKeeper({ authority, members, store: fenced, input, followMs, now, log }),
     adopted(adoption) {
       const record = mirror.records.authorities.get('nodes');
       if (record !== known) {
         known = record;
         refreshed.nudge();
       }
-      // Certificates are looked at while a rotation waits for them, and at no other time.
-      if ((record?.roots.length ?? 0) > 1) keeper.nudge();
       return nodesChanged(adoption);
     },
     async close() {
-      await Promise.all([keeper.close(), refreshed.close(), credentials.close()]);
+      await Promise.all([refreshed.close(), credentials.close()]);
     },
   };
 }
@@ -158,24 +154,22 @@ function tlsOf(
 function membershipOf(
   authority: Authority,
   members: ReturnType<typeof createMembers>,
-  keeper: RotationKeeper,
+  stepOf: () => RotationStep,
 ): Membership {
   return {
     ...members,
     authority: () => ({ trustDomain: authority.state.record.trustDomain, certificates: authority.state.bundle }),
     rotation() {
       const { roots, serving, signing } = authority.state.record;
-      const nodes = roots.length > 1 && keeper.step.kind === 'wait' ? keeper.step.nodes : [];
+      const step = roots.length > 1 ? stepOf() : undefined;
+      const nodes = step?.kind === 'wait' ? step.nodes : [];
       return {
         state: roots.length < 2 ? 'Steady' : serving === signing ? 'Serving' : 'Spreading',
         waitingFor: { count: nodes.length, nodes: nodes.slice(0, maxNamed) },
       };
     },
-    async rotate() {
-      const begun = await authority.rotate();
-      if (begun) keeper.nudge();
-      return begun;
-    },
+    // The leader goes on from there, once it has heard of it.
+    rotate: () => authority.rotate(),
   };
 }
 

@@ -149,6 +149,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
         conditions: (key, object) => draftsOf(key, object, sources, now()).drafts,
         proxiesKnown: () => deliveries.complete,
         gone: () => cluster.controllers.gone(),
+        keepRotation: mutualTls?.keepRotation,
         chronicle,
         onChange: () => cluster.led(),
       });

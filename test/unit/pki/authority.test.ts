@@ -38,10 +38,10 @@ describe('the authority', () => {
     expect(one.state.signing.id).not.toBe(before.signing.id);
     expect(one.state.serving.id).toBe(before.signing.id);
     expect(await keys(store)).toHaveLength(3);
-    expect((await one.advance(input)).kind).toBe('write');
+    expect((await one.advance(input, store)).kind).toBe('write');
     expect(one.state.serving.id).toBe(one.state.signing.id);
-    expect((await other.advance(input)).kind).toBe('write');
-    expect((await one.advance(input)).kind).toBe('steady');
+    expect((await other.advance(input, store)).kind).toBe('write');
+    expect((await one.advance(input, store)).kind).toBe('steady');
     await other.refresh();
     expect(other.state.bundle).toBe(one.state.signing.certificate);
     expect(await keys(store)).toHaveLength(2);
