@@ -26,6 +26,9 @@ export function become(node, args) {
     process.exitCode = 1;
   });
   child.on('exit', (code, signal) => {
+    // So the dynamic linker ends what it cannot load, after a word on which library it is.
+    if (code === 127)
+      process.stderr.write('Is a library missing? Node needs libatomic (Debian: apt-get install libatomic1).\n');
     process.exit(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
   });
 }

@@ -39,6 +39,11 @@ describe('run', () => {
     expect((await ended).code).toBe(9);
   });
 
+  it('says what to install when Node cannot be loaded', async () => {
+    const { code, stderr } = await run('--eval', 'process.exit(127)').ended;
+    expect([code, stderr]).toEqual([127, expect.stringContaining('apt-get install libatomic1')]);
+  });
+
   it('says how it is used', async () => {
     const { code, stderr } = await run().ended;
     expect([code, stderr]).toEqual([2, expect.stringContaining('usage:')]);
