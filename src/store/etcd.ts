@@ -1,10 +1,11 @@
-import type { IEvent, IKeyValue, IRangeResponse } from 'etcd3';
+import type { IEvent } from 'etcd3';
 import { FairwayError } from '../lib/errors.ts';
 import { EtcdCommits } from './etcd-commits.ts';
 import { callLimitMs, EtcdConnection, type EtcdConnectionOptions, isCompacted } from './etcd-connection.ts';
 import { EtcdElection } from './etcd-election.ts';
 import { EtcdHistory } from './etcd-history.ts';
-import { createKeyspace, type KeyRange, type Keyspace, revisionOf } from './etcd-keys.ts';
+import { createKeyspace, type Keyspace } from './etcd-keys.ts';
+import { EtcdReads, type Start } from './etcd-reads.ts';
 import { followRange } from './etcd-watch.ts';
 import { checkPrefix, checkTransaction } from './limits.ts';
 import { ChangeLog, compacted, type LogBounds, sizeOf } from './log.ts';
@@ -47,9 +48,6 @@ const defaultRetain: LogBounds = { revisions: 10_000, bytes: 64 * 1024 * 1024 };
 /** What watchers that keep up can read without asking etcd. */
 const inMemory: LogBounds = { revisions: 1000, bytes: 4 * 1024 * 1024 };
 
-/** A page of a list: what a member reads and sends in a few milliseconds when values are small. */
-const pageItems = 500;
-
 /** Events read at once for a watcher that is behind what is held here. */
 const olderItems = 1000;
 
@@ -61,48 +59,12 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<Store> {
   const connection = new EtcdConnection(options);
   const keyspace = createKeyspace((options.prefix ?? '/fairway').replace(/\/+$/, ''));
   try {
-    const start = await look(connection, keyspace, openLimitMs);
-    return new EtcdStore(connection, keyspace, options, start);
+    const reads = new EtcdReads(connection, keyspace);
+    return new EtcdStore(connection, keyspace, options, reads, await reads.start(openLimitMs));
   } catch (error) {
     connection.close();
     throw error;
   }
-}
-
-/** The cluster at one revision, as far as a store has to know it before it watches. */
-interface Start {
-  /** Revision of the newest commit; 0: none. */
-  readonly head: Revision;
-  /** etcd's own revision at which this was read: the watch begins after it. */
-  readonly at: Revision;
-  /** Oldest first. */
-  readonly ids: readonly { readonly id: string; readonly revision: Revision }[];
-}
-
-async function look(connection: EtcdConnection, keyspace: Keyspace, limitMs: number): Promise<Start> {
-  const { responses, header } = await connection.call(
-    'opening the store',
-    (endpoint, limits) =>
-      endpoint.kv.txn(
-        {
-          success: [
-            { request_range: { key: keyspace.head } },
-            { request_range: { ...keyspace.ids, keys_only: true, sort_target: 'Mod', sort_order: 'Ascend' } },
-          ],
-        },
-        limits,
-      ),
-    limitMs,
-  );
-  const [head, ids] = responses.map(({ response_range }) => response_range.kvs);
-  return {
-    head: revisionOf(head?.[0]?.mod_revision ?? '0'),
-    at: revisionOf(header.revision),
-    ids: (ids ?? []).flatMap((kv) => {
-      const place = keyspace.place(kv.key);
-      return place.kind === 'id' ? [{ id: place.id, revision: revisionOf(kv.mod_revision) }] : [];
-    }),
-  };
 }
 
 /**
@@ -116,6 +78,7 @@ class EtcdStore implements Store {
   readonly election: EtcdElection;
   readonly #connection: EtcdConnection;
   readonly #keyspace: Keyspace;
+  readonly #reads: EtcdReads;
   readonly #notice: (notice: EtcdNotice) => void;
   readonly #retain: LogBounds;
   readonly #log: ChangeLog;
@@ -130,7 +93,14 @@ class EtcdStore implements Store {
   #compacting: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(connection: EtcdConnection, keyspace: Keyspace, options: EtcdStoreOptions, start: Start) {
+  constructor(
+    connection: EtcdConnection,
+    keyspace: Keyspace,
+    options: EtcdStoreOptions,
+    reads: EtcdReads,
+    start: Start,
+  ) {
+    this.#reads = reads;
     this.#connection = connection;
     this.#keyspace = keyspace;
     this.election = new EtcdElection(connection, keyspace);
@@ -164,31 +134,18 @@ class EtcdStore implements Store {
   }
 
   get(key: string): Promise<Entry | undefined> {
-    return this.#call('reading an entry', async () => {
-      const { kvs } = await this.#range('reading an entry', { key: this.#keyspace.data(key) });
-      return kvs[0] && this.#keyspace.entry(kvs[0]);
-    });
+    return this.#call('reading an entry', () => this.#reads.get(key));
   }
 
   list(prefix: string): Promise<Snapshot> {
     return this.#call('listing', async () => {
       checkPrefix(prefix);
-      for (;;) {
-        try {
-          return await this.#listOnce(prefix);
-        } catch (error) {
-          // Compacted between two pages: begin again at the present.
-          if (!isCompacted(error)) throw error;
-        }
-      }
+      return this.#reads.list(prefix);
     });
   }
 
   head(): Promise<Revision> {
-    return this.#call('reading the revision', async () => {
-      const { kvs } = await this.#range('reading the revision', { key: this.#keyspace.head });
-      return revisionOf(kvs[0]?.mod_revision ?? '0');
-    });
+    return this.#call('reading the revision', () => this.#reads.head());
   }
 
   silentForMs(): number {
@@ -223,37 +180,6 @@ class EtcdStore implements Store {
     return call;
   }
 
-  #range(doing: string, request: { key: Buffer; range_end?: Buffer; revision?: string }): Promise<IRangeResponse> {
-    return this.#connection.call(doing, (endpoint, limits) => endpoint.kv.range(request, limits));
-  }
-
-  async #listOnce(prefix: string): Promise<Snapshot> {
-    const range = this.#keyspace.dataRange(prefix);
-    const { responses, header } = await this.#connection.call('listing', (endpoint, limits) =>
-      endpoint.kv.txn(
-        {
-          success: [{ request_range: { key: this.#keyspace.head } }, { request_range: { ...range, limit: pageItems } }],
-        },
-        limits,
-      ),
-    );
-    const [head, first] = responses.map(({ response_range }) => response_range);
-    const revision = revisionOf(head?.kvs[0]?.mod_revision ?? '0');
-    const entries: Entry[] = [];
-    for (let page = first; page !== undefined; ) {
-      for (const kv of page.kvs) entries.push(this.#keyspace.entry(kv));
-      page = page.more ? await this.#nextPage(range, page.kvs.at(-1) as IKeyValue, header.revision) : undefined;
-    }
-    return { revision, entries };
-  }
-
-  #nextPage({ range_end }: KeyRange, last: IKeyValue, revision: string): Promise<IRangeResponse> {
-    const key = Buffer.concat([last.key, Buffer.of(0)]);
-    return this.#connection.call('listing', (endpoint, limits) =>
-      endpoint.kv.range({ key, range_end, revision, limit: pageItems }, limits),
-    );
-  }
-
   /** Follows the prefix for as long as the store is open; where history was lost it begins anew at the present. */
   async #follow(from: Revision): Promise<void> {
     let at = from;
@@ -283,7 +209,7 @@ class EtcdStore implements Store {
   async #lookAgain(): Promise<Start | undefined> {
     while (!this.#closing.signal.aborted) {
       try {
-        return await look(this.#connection, this.#keyspace, callLimitMs);
+        return await this.#reads.start(callLimitMs);
       } catch (error) {
         if (!(error instanceof FairwayError)) throw error;
       }
