@@ -48,7 +48,7 @@ export interface StartOptions {
 
 export interface Controller extends ServerProcess {
   readonly name: string;
-  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   controllers(): Promise<readonly ToldController[]>;
   /** Waits until the controllers say that somebody leads, and gives who. */
   leader(): Promise<ToldController>;
@@ -89,10 +89,10 @@ export async function startTestCluster(members = 1): Promise<TestCluster | Missi
 }
 
 function controllerOf(name: string, server: ServerProcess): Controller {
-  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+  const call: Controller['call'] = async (method, path, body, headers = {}) => {
     const response = await fetch(`http://${server.address}${path}`, {
       method,
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(10_000),
     });

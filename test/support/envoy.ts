@@ -22,7 +22,8 @@ export interface RunningEnvoy {
 export interface EnvoyOptions {
   readonly node: string;
   readonly fleet: string;
-  readonly xdsPort: number;
+  /** Of a controller on loopback, or of all of them. */
+  readonly xdsPort: number | readonly number[];
   readonly drainSeconds?: number;
   /** `sotw`: asks by state-of-the-world ADS instead of delta. */
   readonly protocol?: Protocol;
@@ -41,7 +42,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
   const ours = createBootstrap({
     node,
     fleet,
-    controllers: [{ host: '127.0.0.1', port: xdsPort }],
+    controllers: [xdsPort].flat().map((port) => ({ host: '127.0.0.1', port })),
     admin: { host: '127.0.0.1', port: 0 },
     maxConnections: 1000,
     ...(secrets === undefined ? {} : { secrets }),

@@ -11,6 +11,7 @@ import {
 } from '../../src/xds/index.ts';
 import { connectDelta, type DeltaConnection } from '../../src/xds/io/index.ts';
 import { decodeDeltaResponse } from '../../src/xds/wire.ts';
+import { createToyTally, type ToyTally } from './toy-tally.ts';
 import { short } from './xds-rig.ts';
 
 /** A response that came in, in short: `endpoint +default/p`, names sorted, `-` for what was removed. */
@@ -26,16 +27,23 @@ export interface ToyProxy {
   /** Version of a resource that it has; undefined: it has none. */
   version(type: string, name: string): string | undefined;
   names(type: string): string[];
+  /** The encoded message of a resource that it has. */
+  value(type: string, name: string): Uint8Array | undefined;
   /** Refuses, from now on, the resources for which `words` gives some. */
   refuse(words: (resource: WireResource) => string | undefined): void;
   /** The next response of the type is lost on its way. */
   lose(type: string): void;
+  /** What has come so far. */
+  readonly tally: ToyTally;
+  /** Leaves its controller for others, and takes along what it has. */
+  moveTo(xdsPort: ToyOptions['xdsPort']): Promise<void>;
   /** Stops answering: what comes is neither taken nor acknowledged. */
   close(): void;
 }
 
 export interface ToyOptions {
-  readonly xdsPort: number;
+  /** Of a controller on loopback, or of several: it stays with the first one that it reaches. */
+  readonly xdsPort: number | readonly number[];
   readonly node: string;
   readonly fleet: string;
 }
@@ -67,33 +75,50 @@ export async function startToyProxy({ xdsPort, node, fleet }: ToyOptions): Promi
     },
   });
   for (const type of [typeUrls.cluster, typeUrls.listener]) client.subscribe(type, ['*']);
+  const tally = createToyTally((type) => client.resources(type));
   const receive = (bytes: Uint8Array): ClientStep => {
     const decoded = decodeDeltaResponse(bytes);
+    tally.see(bytes, decoded);
     if (!decoded.ok || decoded.value.typeUrl !== losing) return client.receive(bytes);
     losing = undefined;
     return { requests: [], typeUrl: decoded.value.typeUrl, changed: [], removed: [], refused: undefined };
   };
-  connection = await connectDelta({
-    client: { ...client, receive },
-    address: `127.0.0.1:${xdsPort}`,
-    log: createLogger({ level: 'silent' }),
-    random: Math.random,
-    retry: { baseMs: 50, maxMs: 200 },
-    onStep({ typeUrl, changed, removed, refused }) {
-      const names = [...changed.map(({ name }) => `+${name}`), ...removed.map((name) => `-${name}`)].sort();
-      frames.push([short(typeUrl), ...names, ...(refused === undefined ? [] : ['refused'])].join(' '));
-    },
-  });
+  let ended = Promise.withResolvers<void>();
+  const connect = (to: ToyOptions['xdsPort']): Promise<DeltaConnection> =>
+    connectDelta({
+      client: { ...client, receive },
+      address: `ipv4:${[to].flat().map((port) => `127.0.0.1:${port}`)}`,
+      log: createLogger({ level: 'silent' }),
+      random: Math.random,
+      retry: { baseMs: 50, maxMs: 200 },
+      onStep({ typeUrl, changed, removed, refused }) {
+        const names = [...changed.map(({ name }) => `+${name}`), ...removed.map((name) => `-${name}`)].sort();
+        frames.push([short(typeUrl), ...names, ...(refused === undefined ? [] : ['refused'])].join(' '));
+      },
+      onEnded() {
+        tally.ended += 1;
+        ended.resolve();
+      },
+    });
+  connection = await connect(xdsPort);
 
   return {
     takeFrames: () => frames.splice(0),
     version: (type, name) => client.resources(type).get(name)?.version,
     names: (type) => [...client.resources(type).keys()].sort(),
+    value: (type, name) => client.resources(type).get(name)?.value,
     refuse(words) {
       refusal = words;
     },
     lose(type) {
       losing = type;
+    },
+    tally,
+    async moveTo(to) {
+      ended = Promise.withResolvers();
+      connection?.close();
+      await ended.promise;
+      connection = await connect(to);
     },
     close: () => connection?.close(),
   };
