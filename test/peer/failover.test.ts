@@ -17,6 +17,9 @@ beforeEach((context) => {
   if (started !== undefined && 'missing' in started) context.skip(started.missing);
 });
 
+/** Times are measured by the bench; here they only must not be those of something that hangs. */
+const slack = 2;
+
 test.each(faults)('$name: what must hold holds', async (fault) => {
-  expect(brokenOf(await fault.run(started as Bed, shortPauses))).toEqual([]);
+  expect(brokenOf(await fault.run(started as Bed, shortPauses), slack)).toEqual([]);
 });

@@ -146,6 +146,14 @@ async function fill(
     return items.filter(({ state }) => state === 'Synced').map(({ node }) => node);
   }
 
+  /** Moves those that are elsewhere; gives how many. They may find their home closed to them for a moment more. */
+  async function bringHome(): Promise<number> {
+    const synced = new Map(await Promise.all(seats.map(async (seat) => [seat, await syncedAt(seat)] as const)));
+    const abroad = toys.filter((toy, n) => !synced.get(homes.get(toy) as Seat)?.includes(toyNodes[n] as string));
+    await Promise.all(abroad.map((toy) => toy.moveTo(portsFrom(homes.get(toy) as Seat))));
+    return abroad.length;
+  }
+
   async function inStep(living: readonly Seat[] = seats): Promise<void> {
     let missing: string[] = [];
     const look = async (): Promise<boolean> => {
@@ -231,11 +239,10 @@ async function fill(
     },
     inStep,
     async begin() {
-      const synced = new Map(await Promise.all(seats.map(async (seat) => [seat, await syncedAt(seat)] as const)));
-      for (const [n, toy] of toys.entries()) {
-        const home = homes.get(toy) as Seat;
-        if (synced.get(home)?.includes(toyNodes[n] as string) !== true) await toy.moveTo(portsFrom(home));
-      }
+      await until('all fake proxies to be at home', async () => (await bringHome()) === 0, {
+        limitMs: settleLimitMs,
+        everyMs: 200,
+      });
       await bed.settled();
       for (const toy of toys) toy.tally.reset();
     },

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../until.ts';
 import { poolManifest, poolPath } from './objects.ts';
-import { answerOf, type Seat } from './seat.ts';
+import { answerOf, noAnswer, type Seat } from './seat.ts';
 
 export interface Failure {
   readonly seat: string;
@@ -45,8 +45,9 @@ const followLimitMs = 10_000;
  */
 export function startWrites(seats: readonly Seat[], perSecond: number): Writes {
   const began = performance.now();
-  /** Of a pool: the value acknowledged last, and those written after it whose outcome is not known. */
+  /** Of a pool: the value acknowledged last, and those that may have been written after it. */
   const written = new Map<string, { acknowledged: string | undefined; unknown: Set<string> }>();
+  const unanswered = new Map<string, readonly string[]>();
   const slots = new Map(seats.map((seat) => [seat, Array.from({ length: slotsPerSeat }, (_, n) => n)]));
   const failures: Failure[] = [];
   const underWay = new Set<Promise<void>>();
@@ -71,8 +72,10 @@ export function startWrites(seats: readonly Seat[], perSecond: number): Writes {
       acknowledged += 1;
       longest.set(seat, Math.max(longest.get(seat) ?? 0, ms));
       of.acknowledged = value;
-      of.unknown.clear();
+      of.unknown = new Set(unanswered.get(name));
     } else {
+      // It may still be on its way to a controller that stood still, and arrive after the next ones.
+      if (status === noAnswer) unanswered.set(name, [...(unanswered.get(name) ?? []), value]);
       const why = `${status} after ${Math.round(ms)} ms ${JSON.stringify(body)}`;
       failures.push({ seat: seat.name, why, ms, status, retryAfter: headers?.get('retry-after') ?? null });
     }

@@ -72,7 +72,9 @@ export const rollingRestart: Fault = {
           for (const seat of bed.seats) {
             const begun = performance.now();
             await seat.stop();
-            await until('the others to know that it has left', () => hasLeft(bed, seat));
+            await until('the others to know that it has left', () => hasLeft(bed, seat), {
+              describe: () => seat.controller.output().slice(-3_000),
+            });
             await seat.start();
             await Promise.race([bed.inStep(), churning]);
             restartMs.push(performance.now() - begun);

@@ -85,7 +85,9 @@ export async function createSeat(cluster: TestCluster, name: string): Promise<Se
     },
     async stop() {
       endTerm(Date.now());
-      await running().stop();
+      const { code } = await running().stop();
+      if (code !== 0)
+        throw new Error(`${name} was told to stop and ended with ${code}: ${running().output().slice(-5_000)}`);
     },
     freeze() {
       running().pause();
