@@ -35,9 +35,11 @@ const patienceMs = 400;
 
 /**
  * Unless it answers others meanwhile: then it is busy, and to be asked twice by all makes that worse. Only what takes
- * longer than this may have been lost.
+ * longer than this may have been lost, or what is overtaken by calls of its sort that began so much later: etcd takes
+ * them in turn, but for those that went to a leader that was gone.
  */
 const busyPatienceMs = 1_000;
+const overtakenMs = 100;
 
 /** A pause before a member is asked that comes after one which has failed at once. */
 const retryPauseMs = 50;
@@ -67,6 +69,14 @@ export interface CallLimits {
   readonly deadline: Date;
 }
 
+/** What one member has answered. */
+interface Heard {
+  /** When it answered last. */
+  at: number;
+  /** By what was asked for: when the newest of the calls began that it has answered. */
+  readonly newest: Map<string, number>;
+}
+
 /**
  * The members of an etcd cluster, one of them in use until it fails. One per store.
  *
@@ -75,14 +85,13 @@ export interface CallLimits {
  */
 export class EtcdConnection {
   readonly #endpoints: readonly EtcdEndpoint[];
-  /** When each of them answered last. */
-  readonly #answeredAt: number[];
+  readonly #heard: readonly Heard[];
   #current = 0;
   #closed = false;
 
   constructor(options: EtcdConnectionOptions) {
     this.#endpoints = options.endpoints.map((url) => new EtcdEndpoint(clientOptions(url, options)));
-    this.#answeredAt = this.#endpoints.map(() => Number.NEGATIVE_INFINITY);
+    this.#heard = this.#endpoints.map(() => ({ at: Number.NEGATIVE_INFINITY, newest: new Map() }));
     // Not all controllers at one member.
     this.#current = Math.floor(Math.random() * this.#endpoints.length);
   }
@@ -123,15 +132,19 @@ export class EtcdConnection {
           next = setTimeout(ask, pauseMs);
         };
         const begun = performance.now();
+        const heard = this.#heard[at] as Heard;
         const lookAgain = (): void => {
-          const isBusy = (this.#answeredAt[at] as number) > performance.now() - patienceMs;
-          if (isBusy && performance.now() - begun < busyPatienceMs) next = setTimeout(lookAgain, patienceMs / 2);
+          const now = performance.now();
+          const isOvertaken = (heard.newest.get(doing) ?? begun) > begun + overtakenMs;
+          const isBusy = heard.at > now - patienceMs && !isOvertaken;
+          if (isBusy && now - begun < busyPatienceMs) next = setTimeout(lookAgain, patienceMs / 2);
           else goOn(0);
         };
         next = setTimeout(lookAgain, patienceMs);
         attempt(this.#endpoints[at] as EtcdEndpoint, limits).then(
           (value) => {
-            this.#answeredAt[at] = performance.now();
+            heard.at = performance.now();
+            heard.newest.set(doing, Math.max(heard.newest.get(doing) ?? begun, begun));
             finish(() => resolve(value));
           },
           (error: unknown) => {
