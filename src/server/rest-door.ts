@@ -21,6 +21,15 @@ export interface RestDoorOptions {
   readonly env: Readonly<Record<string, string | undefined>> | undefined;
 }
 
+/**
+ * An answer that was begun before the door closes says that its connection stays open, and leaves it idle when it ends:
+ * nobody else looks for those then, and waiting for the client to go could take longer than it takes to be killed.
+ */
+const idleLookMs = 50;
+
+/** So long a request may take that came before the door closed; who does not read its answer is not waited for. */
+const graceMs = 5_000;
+
 /** Opens the door, and tells the command line of the same user where the token is. */
 export async function openRestDoor(
   app: ReturnType<typeof createApi>,
@@ -37,7 +46,11 @@ export async function openRestDoor(
     address: joinHostPort(host, taken),
     async close() {
       forget();
+      const looking = setInterval(() => app.server.closeIdleConnections(), idleLookMs);
+      const forced = setTimeout(() => app.server.closeAllConnections(), graceMs);
       await app.close();
+      clearInterval(looking);
+      clearTimeout(forced);
     },
   };
 }
