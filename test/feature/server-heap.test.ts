@@ -15,12 +15,12 @@ afterEach(async () => {
 /** What Node was told of the heap. */
 function heapFlags({ pid }: ServerProcess): string[] {
   const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-  return args.filter((arg) => arg.startsWith('--max-semi-space-size'));
+  return args.filter((arg) => arg.startsWith('--max-semi-space-size') || arg.startsWith('--heap-growing-percent'));
 }
 
 it('a server begins anew with a heap of its own, as the same process', async () => {
   server = await startServerProcess({ data });
-  expect(heapFlags(server)).toEqual(['--max-semi-space-size=16']);
+  expect(heapFlags(server)).toEqual(['--max-semi-space-size=16', '--heap-growing-percent=40']);
 });
 
 it('who says how large it is to be is obeyed', async () => {

@@ -7,6 +7,13 @@
  */
 const youngMiB = 16;
 
+/**
+ * How far the old heap grows beyond what is alive in it before it is collected, in percent. Left alone it grows by the
+ * memory that the machine has, to twice and more; collecting it earlier costs a pause of some 40 ms every 20 s at
+ * twenty changes a second for a thousand proxies.
+ */
+const growingPercent = 40;
+
 const flag = '--max-semi-space-size';
 
 /**
@@ -20,5 +27,6 @@ export function limitHeap(script, args) {
   const given = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''];
   if (given.some((arg) => arg.includes(flag)) || process.execve === undefined || process.platform === 'win32') return;
   const { execPath, execArgv } = process;
-  process.execve(execPath, [execPath, `${flag}=${youngMiB}`, ...execArgv, script, ...args], process.env);
+  const flags = [`${flag}=${youngMiB}`, `--heap-growing-percent=${growingPercent}`];
+  process.execve(execPath, [execPath, ...flags, ...execArgv, script, ...args], process.env);
 }
