@@ -140,7 +140,7 @@ test('a commit that concerns nobody says so, and one that does not exist is none
   const [answer] = await fairway.put({ kind: 'Scope', metadata: { name: 'quiet' }, spec: {} });
   const { body } = await fairway.call('GET', `/v1/commits/${(answer as Answer).body.metadata.revision}`);
   expect(body).toMatchObject({ resources: 0, proxies: { concerned: 0, acknowledged: 0 } });
-  expect((await fairway.call('GET', '/v1/commits/999999')).body.detail).toContain('has not reached it');
+  expect((await fairway.call('GET', '/v1/commits/999999')).body.detail).toContain('has not been reached');
   expect((await fairway.call('GET', '/v1/commits/x')).status).toBe(400);
 });
 
