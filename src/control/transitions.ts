@@ -92,7 +92,8 @@ export function createTransitionWriter(options: TransitionWriterOptions): Transi
     const batch: Batch = { keys: [], puts: [], checks: [], deletes: [] };
     const end = budget.now() + budget.sliceMs;
     for (let key = take(); key !== undefined; key = take()) {
-      look(key, batch);
+      // What is known to have changed may come again with all the others.
+      if (!batch.keys.includes(key)) look(key, batch);
       if (batch.keys.length >= perCommit || budget.now() >= end) break;
     }
     return batch;

@@ -139,11 +139,11 @@ async function fill(
     return specifier?.case === 'portValue' ? specifier.value - 10_000 : undefined;
   }
 
-  /** Names of the proxies that are in step with a controller. */
+  /** Names of the proxies that are in step with a controller; it tells of those of the others, too. */
   async function syncedAt(seat: Seat): Promise<string[]> {
     const { body } = await seat.call('GET', '/v1/proxies');
-    const items = body.items as readonly { readonly node: string; readonly state: string }[];
-    return items.filter(({ state }) => state === 'Synced').map(({ node }) => node);
+    const items = body.items as readonly { readonly node: string; readonly state: string; readonly replica: string }[];
+    return items.filter(({ state, replica }) => state === 'Synced' && replica === seat.name).map(({ node }) => node);
   }
 
   /** Moves those that are elsewhere; gives how many. They may find their home closed to them for a moment more. */

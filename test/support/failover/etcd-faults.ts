@@ -19,10 +19,16 @@ export const memberLost: Fault = {
     try {
       for (const member of bed.etcd.members) {
         await member.kill();
-        await sleep(memberMs);
-        const before = writes.acknowledged;
-        await until('writes to go on without it', () => writes.acknowledged > before + 20);
-        member.restart();
+        try {
+          await sleep(memberMs);
+          const before = writes.acknowledged;
+          await until('writes to go on without it', () => writes.acknowledged > before + 20, {
+            describe: () => ({ before, now: writes.acknowledged, failures: wordsOf(writes.failures) }),
+          });
+        } finally {
+          // Whatever became of this row, the next one begins with all of them.
+          member.restart();
+        }
         const health = `${member.url}/health`;
         await until('it to be back', async () => (await fetch(health, { signal: AbortSignal.timeout(500) })).ok);
       }

@@ -155,6 +155,14 @@ describe('the transition writer', () => {
     expect([...rig.looks.keys()].sort()).toEqual([p, q]);
   });
 
+  test('stores what is looked at for two reasons once', async () => {
+    const rig = await rigged();
+    rig.writer.touch([p, q]);
+    rig.writer.touchAll();
+    await until('both to be stored', () => [p, q].every((key) => 'Programmed' in rig.stored(key)));
+    expect(rig.looks.get(p)).toBeLessThanOrEqual(2);
+  });
+
   test('removes the record of an object that is gone', async () => {
     const rig = await rigged();
     rig.writer.touch([p]);
