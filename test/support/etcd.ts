@@ -89,7 +89,13 @@ export async function startEtcdCluster(
     const version = await until('etcd to start', async () => over() || (await startedVersion(client)), {
       describe: () => members.map(({ log }) => log).join('\n'),
     });
-    if (version === true) throw new Error(`etcd ended: ${members.map(({ log }) => log).join('\n')}`);
+    // Two of three take writes without the third, whose port somebody else may have taken meanwhile.
+    const isThere = async ({ url }: Member): Promise<boolean> =>
+      credentials !== undefined || (await fetch(`${url}/health`, { signal: AbortSignal.timeout(500) })).ok;
+    await until('all members of etcd to take part', async () => {
+      return over() || (await Promise.all(members.map(isThere))).every(Boolean);
+    });
+    if (version === true || over()) throw new Error(`etcd ended: ${members.map(({ log }) => log).join('\n')}`);
     return { members, urls, client, version, stop };
   } catch (error) {
     await stop();

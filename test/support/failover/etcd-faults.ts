@@ -31,6 +31,9 @@ export const memberLost: Fault = {
         }
         const health = `${member.url}/health`;
         await until('it to be back', async () => (await fetch(health, { signal: AbortSignal.timeout(500) })).ok);
+        // One is lost at a time: the next election begins with all of them in step.
+        const whole = writes.acknowledged;
+        await until('writes to go on with all of them', () => writes.acknowledged > whole + writesPerSecond);
       }
     } finally {
       await Promise.all([writes.stop(), reads.stop()]);
