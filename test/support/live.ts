@@ -87,7 +87,12 @@ export async function runLive(options: LiveOptions): Promise<LiveReport> {
     const ended = new AbortController();
     const sides = [replaceMembers(bed, ended.signal), rotateCertificates(bed, ended.signal)];
     // Whatever fails first ends the run.
-    await Promise.race([addRoutes(bed, data, options, say), Promise.all(sides).then(() => never)]);
+    const everything = async (): Promise<void> => {
+      await addRoutes(bed, data, options, say);
+      // However soon the Routes are there: when the third rotation is made, two have been in use.
+      await until('certificates to be rotated', () => bed.counts.certificates >= 3 * secureHosts.length);
+    };
+    await Promise.race([everything(), Promise.all(sides).then(() => never)]);
     ended.abort();
     await Promise.all(sides);
     const traffic = await bed.traffic.stop();
