@@ -1,8 +1,7 @@
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { FairwayError, type FieldError } from '../lib/errors.ts';
 import type { Result } from '../lib/result.ts';
+import { startThread } from '../lib/thread.ts';
 
 /** A large body to be read, and what it holds. */
 export interface ParseRequest {
@@ -38,10 +37,7 @@ export function createParseThread(): {
   let requests = 0;
 
   function start(): Worker {
-    const file = import.meta.url.endsWith('.ts') ? './parse-worker.ts' : './parse-worker.js';
-    const cache = getCompileCacheDir();
-    const env = cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
-    const started = new Worker(new URL(file, import.meta.url), { env, execArgv: [], name: 'manifests' });
+    const started = startThread({ file: './parse-worker', from: import.meta.url, name: 'manifests' });
     started.on('message', ({ id, values }: ParseAnswer) => {
       waiting.get(id)?.resolve(values);
       waiting.delete(id);

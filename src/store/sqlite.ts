@@ -1,7 +1,6 @@
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { FairwayError, InvariantError } from '../lib/errors.ts';
+import { startThread } from '../lib/thread.ts';
 import { checkPrefix, checkTransaction } from './limits.ts';
 import { ChangeLog, compacted, type LogBounds } from './log.ts';
 import type { Answer, AnswerBody, Fault, RequestBody, WorkerMessage, WorkerOptions } from './sqlite-protocol.ts';
@@ -26,20 +25,15 @@ const defaultRetain: LogBounds = { revisions: 10_000, bytes: 64 * 1024 * 1024 };
 /** What watchers that keep up can read without asking the thread; older commits come from the database. */
 const inMemory: LogBounds = { revisions: 1000, bytes: 4 * 1024 * 1024 };
 
+/** What is young on the thread is gone after one commit: more room for it would only be more memory. */
+const limits = { maxYoungGenerationSizeMb: 6 };
+
 /** See the door. */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const retain = { ...defaultRetain, ...options.retain };
-  const workerData: WorkerOptions = { folder: options.folder, retain, maxSizeBytes: options.maxSizeBytes };
-  return openOnWorker(startWorker(workerData), retain, options.onFailure);
-}
-
-function startWorker(workerData: WorkerOptions): Worker {
-  const file = import.meta.url.endsWith('.ts') ? './sqlite-worker.ts' : './sqlite-worker.js';
-  // A thread does not inherit the compile cache: without it the TypeScript loader of this one alone takes 30 MB.
-  const cache = getCompileCacheDir();
-  const env = cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
-  // No inherited flags: what a debugger, a test runner or a profiler wants of this process is not for the thread.
-  return new Worker(new URL(file, import.meta.url), { workerData, env, execArgv: [], name: 'store' });
+  const data: WorkerOptions = { folder: options.folder, retain, maxSizeBytes: options.maxSizeBytes };
+  const worker = startThread({ file: './sqlite-worker', from: import.meta.url, name: 'store', data, limits });
+  return openOnWorker(worker, retain, options.onFailure);
 }
 
 /** The store on a thread that was just started; apart from the above so that tests can bring a thread that fails. */

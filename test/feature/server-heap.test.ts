@@ -20,7 +20,7 @@ function heapFlags({ pid }: ServerProcess): string[] {
 
 it('a server begins anew with a heap of its own, as the same process', async () => {
   server = await startServerProcess({ data });
-  expect(heapFlags(server)).toEqual(['--max-semi-space-size=16', '--heap-growing-percent=40']);
+  expect(heapFlags(server)).toEqual(['--max-semi-space-size=8', '--heap-growing-percent=40']);
 });
 
 it('who says how large it is to be is obeyed', async () => {

@@ -1,6 +1,7 @@
 /** What a client may do to the server, and what the network may do to both. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
@@ -28,6 +29,16 @@ import { cluster, endpoint, listener, resource, route } from '../support/xds-rig
 
 /** Codes of gRPC. */
 const [invalidArgument, resourceExhausted, unimplemented, unavailable] = [3, 8, 12, 14];
+
+/** A thread that sends a message again and again, and says how many bytes of them were taken off it. */
+const flood = `
+  const { workerData: { port, path, message, sent } } = require('node:worker_threads');
+  const client = require('node:http2').connect('http://127.0.0.1:' + port).on('error', () => {});
+  const call = client.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' });
+  call.on('error', () => {});
+  const next = () => call.write(message, () => { sent[0] += message.length; next(); });
+  next();
+`;
 
 const cleanUp: (() => Promise<void> | void)[] = [];
 
@@ -111,6 +122,18 @@ describe('requests', () => {
     const subscribe = Array.from({ length: 60_000 }, (_, at) => `${'x'.repeat(500)}-${at}`);
     call.send(first({ typeUrl: endpoint, subscribe }));
     await until('the request', () => hub.fleet.streams()[0]?.types[0]?.subscribed === 60_000);
+  });
+
+  it('that come faster than they are taken wait with their client', async () => {
+    const { server } = await serve([]);
+    const sent = new Float64Array(new SharedArrayBuffer(8));
+    const message = grpcMessage(first({ typeUrl: cluster, nonce: 'n'.repeat(64 * 1024) }));
+    const flooding = new Worker(flood, { eval: true, workerData: { port: server.port, path: adsPath, message, sent } });
+    cleanUp.push(async () => void (await flooding.terminate()));
+    await until('the first bytes', () => (sent[0] ?? 0) > 0);
+    // Nothing is taken meanwhile.
+    for (const end = performance.now() + 1_500; performance.now() < end; );
+    expect((sent[0] ?? 0) / 1e6).toBeLessThan(3);
   });
 
   it('above that end the stream with a clear status, before they are there', async () => {

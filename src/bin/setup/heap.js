@@ -2,10 +2,10 @@
 
 /**
  * Half of what V8 sets aside for objects that have just been made, in MiB. Left alone it takes up to 32 and keeps them,
- * a quarter of a server's memory. With 16 no work takes longer; with 8 what is on its way to many streams at once is moved
- * to where it is not collected for long.
+ * a quarter of a server's memory. With 8 no work takes longer, for what is on its way to many streams at once is in memory
+ * of the thread that writes it.
  */
-const youngMiB = 16;
+const youngMiB = 8;
 
 /**
  * How far the old heap grows beyond what is alive in it before it is collected, in percent. Left alone it grows by the

@@ -6,7 +6,7 @@
  */
 import type { X509Certificate } from 'node:crypto';
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import { type MessageFault, MessageReader, prefixBytes } from './message-reader.ts';
+import { type MessageFault, MessageReader, prefixBytes, writePrefix } from './message-reader.ts';
 import { type Status, status } from './status.ts';
 
 /** What happens to a call, each called as it happens; `closed` is the last and comes once, whoever ends it. */
@@ -15,7 +15,9 @@ export interface CallHandlers {
   message(bytes: Uint8Array): void;
   /** The client will send no more. */
   ended(): void;
-  /** The socket took what was written, after `write` said that it is full. */
+  /** The socket has not taken all that was written: wait for `drained`, or let it grow. */
+  full(): void;
+  /** It has taken it. */
   drained(): void;
   closed(): void;
 }
@@ -27,17 +29,28 @@ export interface Call {
   readonly certificate: X509Certificate | undefined;
   /** To be called once, before anything else. */
   handle(handlers: CallHandlers): void;
-  /** Writes one message, given in pieces that are not changed later. False: wait for `drained`, or let it grow. */
-  write(pieces: readonly Uint8Array[], sizeBytes: number): boolean;
+  /** Writes one message, given in pieces that are not changed later. */
+  write(pieces: readonly Uint8Array[], sizeBytes: number): void;
   /** Ends the call; it is closed at once, though its last bytes may still be on their way. */
   end(code: Status, words: string): void;
+}
+
+/** A call at its socket. */
+export interface SocketCall extends Call {
+  /** Writes one message as it goes out, with its prefix. */
+  writeFramed(bytes: Uint8Array): void;
+  /** The socket has not taken all that was written. */
+  readonly isFull: boolean;
+  /** Reads no more until `resume`, so that the client has to wait. */
+  pause(): void;
+  resume(): void;
 }
 
 /** After an outage a client lists all that it holds: 60,000 clusters are above gRPC's usual 4 MiB. */
 const maxMessageBytes = 64 * 1024 * 1024;
 
 /** Up to this size a message is copied into one piece of memory, which costs less than handing over the pieces. */
-const copyBytes = 16 * 1024;
+export const copyBytes = 16 * 1024;
 
 /** So long a client may take to read the end of a call and to stop sending; then the stream is reset. */
 const lingerMs = 5_000;
@@ -53,7 +66,10 @@ const headers = {
   'grpc-accept-encoding': 'identity',
 };
 
-export function createCall(stream: ServerHttp2Stream, { peer, certificate }: Pick<Call, 'peer' | 'certificate'>): Call {
+export function createCall(
+  stream: ServerHttp2Stream,
+  { peer, certificate }: Pick<Call, 'peer' | 'certificate'>,
+): SocketCall {
   const reader = new MessageReader(maxMessageBytes);
   let handlers: CallHandlers | undefined;
   let ended = false;
@@ -78,6 +94,17 @@ export function createCall(stream: ServerHttp2Stream, { peer, certificate }: Pic
     stream.once('close', () => clearTimeout(reset));
     // What still comes is read, for a stream that is not read never closes.
     stream.resume();
+  }
+
+  /** False: there is nobody to write to. */
+  function begin(): boolean {
+    if (ended || stream.destroyed) return false;
+    if (!stream.headersSent) stream.respond(headers, { waitForTrailers: true });
+    return true;
+  }
+
+  function writeFramed(bytes: Uint8Array): void {
+    if (begin() && !stream.write(bytes)) handlers?.full();
   }
 
   function take(chunk: Buffer): void {
@@ -105,26 +132,31 @@ export function createCall(stream: ServerHttp2Stream, { peer, certificate }: Pic
       stream.on('drain', () => given.drained());
     },
     write(pieces, sizeBytes) {
-      if (ended || stream.destroyed) return true;
-      if (!stream.headersSent) stream.respond(headers, { waitForTrailers: true });
       // Not of the pool that others share: a piece that is kept for long would keep what was sent to thirty clients.
       const head = Buffer.allocUnsafeSlow(sizeBytes <= copyBytes ? prefixBytes + sizeBytes : prefixBytes);
-      head[0] = 0;
-      head.writeUInt32BE(sizeBytes, 1);
-      if (sizeBytes > copyBytes) {
-        stream.cork();
-        stream.write(head);
-        for (const piece of pieces) stream.write(piece);
-        stream.uncork();
-        return !stream.writableNeedDrain;
+      writePrefix(head, sizeBytes);
+      if (sizeBytes <= copyBytes) {
+        let at = prefixBytes;
+        for (const piece of pieces) {
+          head.set(piece, at);
+          at += piece.byteLength;
+        }
+        writeFramed(head);
+        return;
       }
-      let at = prefixBytes;
-      for (const piece of pieces) {
-        head.set(piece, at);
-        at += piece.byteLength;
-      }
-      return stream.write(head);
+      if (!begin()) return;
+      stream.cork();
+      stream.write(head);
+      for (const piece of pieces) stream.write(piece);
+      stream.uncork();
+      if (stream.writableNeedDrain) handlers?.full();
     },
+    writeFramed,
+    get isFull() {
+      return stream.writableNeedDrain;
+    },
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
     end,
   };
 }

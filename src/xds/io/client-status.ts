@@ -26,6 +26,7 @@ export function takeClientStatus(
       if (!streams) call.end(status.OK, '');
     },
     ended: () => call.end(status.OK, ''),
+    full: () => undefined,
     drained: () => undefined,
     closed: () => undefined,
   });

@@ -68,11 +68,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       return closed;
     },
     write(frame) {
-      if (ended) return;
-      // While the socket is full, nothing more is built for the stream: what is sent later is newer.
-      if (call.write(frame.chunks, frame.sizeBytes)) return;
-      stream.setWritable(false);
-      reading.full(connection);
+      if (!ended) call.write(frame.chunks, frame.sizeBytes);
     },
     refuse(error) {
       if (ended) return;
@@ -99,6 +95,12 @@ export function createConnection(options: ConnectionOptions): Connection {
     },
     // The client has said all it will say: so have we.
     ended: () => connection.end(status.OK, ''),
+    full() {
+      if (ended) return;
+      // Nothing more is built for the stream until then: what is sent later is newer.
+      stream.setWritable(false);
+      reading.full(connection);
+    },
     drained() {
       reading.drained(connection);
       if (!ended) stream.setWritable(true);

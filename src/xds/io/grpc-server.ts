@@ -15,16 +15,16 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { paceHandshakes } from '../../lib/paced-handshakes.ts';
 import type { LiveTls } from '../../lib/tls-files.ts';
-import { type Call, createCall } from './call.ts';
+import { type Call, createCall, type SocketCall } from './call.ts';
 import { keepaliveMs, keepaliveTimeoutMs } from './keepalive.ts';
 import { status } from './status.ts';
 import { contextOf, serverTlsOptions } from './tls.ts';
 
 /** Path of the method → who takes its calls. */
-export type Methods = ReadonlyMap<string, (call: Call) => void>;
+export type Methods<C = Call> = ReadonlyMap<string, (call: C) => void>;
 
-export interface GrpcServerOptions {
-  readonly methods: Methods;
+export interface GrpcServerOptions<C = Call> {
+  readonly methods: Methods<C>;
   /** Port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
   /** Default: plain text. With them, clients must show a certificate that the CAs have signed. */
@@ -57,7 +57,7 @@ const http2Options: ServerOptions = {
 };
 
 /** Rejects when the port cannot be taken. */
-export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
+export async function startGrpcServer(options: GrpcServerOptions<SocketCall>): Promise<GrpcServer> {
   const { methods, listen, tls } = options;
   const server =
     tls === undefined

@@ -6,6 +6,12 @@
 /** What stands before each message. */
 export const prefixBytes = 5;
 
+/** Writes what stands before a message that is not compressed. */
+export function writePrefix(into: Buffer, messageBytes: number): void {
+  into[0] = 0;
+  into.writeUInt32BE(messageBytes, 1);
+}
+
 /** Why bytes are no messages that are taken here. */
 export type MessageFault = 'too-large' | 'compressed';
 

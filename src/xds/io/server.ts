@@ -12,9 +12,10 @@ import type { Hub, HubStream, PeerIdentity, Progress, Protocol } from '../index.
 import type { Call } from './call.ts';
 import { takeClientStatus } from './client-status.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { type Methods, startGrpcServer } from './grpc-server.ts';
+import type { Methods } from './grpc-server.ts';
 import { methods } from './methods.ts';
 import { watchSlowClients } from './slow-clients.ts';
+import { startSocketThread } from './socket-thread.ts';
 import { status } from './status.ts';
 
 /** Why a client is not served. `unauthenticated`: nobody knows who it is. */
@@ -223,7 +224,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     [methods.streamClientStatus, (call) => takeClientStatus(hub, call, { streams: true, identify })],
   ]);
   const { listen, tls } = options;
-  const server = await startGrpcServer({
+  const server = await startSocketThread({
     methods: served,
     listen,
     ...(tls === undefined ? {} : { tls: tls.live }),
