@@ -103,7 +103,7 @@ function serve(): void {
     setInterval(() => {
       const proxy = proxies[turn % count];
       turn += 1;
-      proxy?.connection?.close();
+      void proxy?.connection?.close();
       void proxy?.connect().then((connection) => {
         proxy.connection = connection;
       });

@@ -64,6 +64,7 @@ interface Connected {
   readonly statuses: { code: number; details: string }[];
   readonly text: (type: string) => string;
   readonly bytes: () => number;
+  close(): Promise<void>;
 }
 
 async function connect(
@@ -94,6 +95,7 @@ async function connect(
   return {
     steps,
     statuses,
+    close: () => connection.close(),
     text: (type) =>
       [...client.resources(type).values()]
         .map(({ value }) => decoder.decode(value))
@@ -152,6 +154,20 @@ describe('delta xDS over gRPC', () => {
     await level(() => expect(client.text(cluster)).toBe(''));
     await level(() => expect(progress.map(({ kind }) => kind)).toContain('acked'));
     expect(progress[0]).toMatchObject({ kind: 'opened', nodeId: 'n1', peer: expect.stringContaining('127.0.0.1') });
+  });
+
+  it('closes a client at once, whether its stream is open or waits for another attempt', async () => {
+    const { address, hub } = await serve([resource(cluster, 'c1')]);
+    const open = await connect(address, [[cluster, ['*']]]);
+    await level(() => expect(open.text(cluster)).toBe('c1=1'));
+    await open.close();
+    expect(open.statuses).toMatchObject([{ code: status.CANCELLED }]);
+    await level(() => expect(hub.fleet.streams()).toEqual([]));
+    const nobody = await connect('127.0.0.1:1', [[cluster, ['*']]]);
+    await level(() => expect(nobody.statuses).toHaveLength(2));
+    await nobody.close();
+    await nobody.close();
+    expect(nobody.statuses).toHaveLength(2);
   });
 
   it('reports a refusal and goes on serving the rest', async () => {

@@ -64,19 +64,19 @@ class RoundRobinProxy {
       },
       onEnded: ({ code }) => {
         this.ends.push(code);
-        this.#connection?.close();
+        void this.#connection?.close();
         this.at = (this.at + 1) % this.#ports.length;
         if (!this.#closed) this.#timer = setTimeout(() => void this.connect(), 100 * Math.random());
       },
     });
     this.#connection = connection;
-    if (this.#closed) connection.close();
+    if (this.#closed) await connection.close();
   }
 
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#connection?.close();
+    void this.#connection?.close();
   }
 }
 

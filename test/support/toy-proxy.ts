@@ -12,6 +12,7 @@ import {
 import { connectDelta, type DeltaConnection } from '../../src/xds/io/index.ts';
 import { decodeDeltaResponse } from '../../src/xds/wire.ts';
 import { createToyTally, type ToyTally } from './toy-tally.ts';
+import { within } from './until.ts';
 import { short } from './xds-rig.ts';
 
 /** A response that came in, in short: `endpoint +default/p`, names sorted, `-` for what was removed. */
@@ -83,7 +84,6 @@ export async function startToyProxy({ xdsPort, node, fleet }: ToyOptions): Promi
     losing = undefined;
     return { requests: [], typeUrl: decoded.value.typeUrl, changed: [], removed: [], refused: undefined };
   };
-  let ended = Promise.withResolvers<void>();
   const connect = (to: ToyOptions['xdsPort']): Promise<DeltaConnection> =>
     connectDelta({
       client: { ...client, receive },
@@ -97,7 +97,6 @@ export async function startToyProxy({ xdsPort, node, fleet }: ToyOptions): Promi
       },
       onEnded() {
         tally.ended += 1;
-        ended.resolve();
       },
     });
   connection = await connect(xdsPort);
@@ -115,11 +114,9 @@ export async function startToyProxy({ xdsPort, node, fleet }: ToyOptions): Promi
     },
     tally,
     async moveTo(to) {
-      ended = Promise.withResolvers();
-      connection?.close();
-      await ended.promise;
+      await within(`the stream of ${node} to end`, connection?.close());
       connection = await connect(to);
     },
-    close: () => connection?.close(),
+    close: () => void connection?.close(),
   };
 }

@@ -1,6 +1,9 @@
 /** How long tests wait for a level at most; generous, since it is only spent when something is broken. */
 export const patienceMs = 20_000;
 
+/** Beyond the limit of `until`, for a look that is under way: a request that it makes gives up before that. */
+const lastLookMs = 15_000;
+
 /**
  * Looks again and again until `look` gives something other than undefined or false, and gives that. Fails with the
  * last state (`describe`) after `limitMs`. What `look` throws counts as "not yet" and is told at the end.
@@ -15,7 +18,7 @@ export async function until<T>(
   let failure: unknown;
   for (;;) {
     try {
-      const found = await look();
+      const found = await within(what, look(), Math.max(0, end - performance.now()) + lastLookMs);
       if (found !== undefined && found !== false) return found;
       failure = undefined;
     } catch (error) {
@@ -26,5 +29,16 @@ export async function until<T>(
       throw new Error(`waited ${limitMs} ms for ${what}${state}`, failure === undefined ? {} : { cause: failure });
     }
     await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+}
+
+/** What the promise gives. Fails when that takes longer than `limitMs`, and says what was waited for. */
+export async function within<T>(what: string, promised: Promise<T> | T, limitMs = patienceMs): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`waited ${Math.round(limitMs)} ms for ${what}`)), limitMs);
+  try {
+    return await Promise.race([promised, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }

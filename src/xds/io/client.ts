@@ -26,7 +26,8 @@ export interface DeltaConnectionOptions {
 export interface DeltaConnection {
   subscribe(typeUrl: TypeUrl, names: readonly string[]): void;
   unsubscribe(typeUrl: TypeUrl, names: readonly string[]): void;
-  close(): void;
+  /** Resolves when its stream has ended, at once between two attempts: the client is free for another connection. */
+  close(): Promise<void>;
 }
 
 const defaultRetry = { baseMs: 500, maxMs: 30_000 };
@@ -43,7 +44,8 @@ export function openConnection(options: DeltaConnectionOptions): DeltaConnection
   let call: ClientDuplexStream<Buffer, Buffer> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let attempt = 0;
-  let closed = false;
+  const closed = Promise.withResolvers<void>();
+  let isClosing = false;
 
   function send(requests: readonly Uint8Array[]): void {
     for (const bytes of requests) call?.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
@@ -69,7 +71,10 @@ export function openConnection(options: DeltaConnectionOptions): DeltaConnection
     call = undefined;
     client.disconnected();
     options.onEnded?.({ code: status.code, details: status.details });
-    if (closed) return;
+    if (isClosing) {
+      closed.resolve();
+      return;
+    }
     const pauseMs = backoffMs(attempt, { ...(options.retry ?? defaultRetry), random: options.random() });
     attempt += 1;
     log.info({ event: 'xds_disconnected', code: status.code, details: status.details, pauseMs });
@@ -85,10 +90,12 @@ export function openConnection(options: DeltaConnectionOptions): DeltaConnection
       send(client.unsubscribe(typeUrl, names));
     },
     close() {
-      closed = true;
+      isClosing = true;
       clearTimeout(timer);
-      call?.cancel();
+      if (call === undefined) closed.resolve();
+      else call.cancel();
       grpc.close();
+      return closed.promise;
     },
   };
 }
