@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createBootstrap } from '../../src/cli/bootstrap.ts';
 import { findEnvoy } from '../../src/lib/envoy-binary.js';
 import type { Protocol } from '../../src/xds/index.ts';
-import { until } from './until.ts';
+import { until, within } from './until.ts';
 
 /** A real Envoy, started with the bootstrap that Fairway gives to its proxies. */
 export interface RunningEnvoy {
@@ -30,6 +30,9 @@ export interface EnvoyOptions {
   /** Folder with the secrets of a member; absent: plain text. */
   readonly secrets?: string;
 }
+
+/** A whole dump of a large configuration takes seconds. */
+const adminLimitMs = 30_000;
 
 export const envoyBinary = findEnvoy()?.path;
 
@@ -72,12 +75,13 @@ export async function startEnvoy(options: EnvoyOptions): Promise<RunningEnvoy> {
 
   const stop = async (): Promise<void> => {
     child.kill('SIGKILL');
-    await ended;
+    await within('an Envoy to end', ended);
     rmSync(folder, { recursive: true, force: true });
   };
   const address = await until('an Envoy to start', () => over || read(adminAddress), { describe: () => log });
   if (address === true) throw new Error(`Envoy ended: ${log}`);
-  const admin = async (path: string): Promise<string> => (await fetch(`http://${address}${path}`)).text();
+  const admin = async (path: string): Promise<string> =>
+    (await fetch(`http://${address}${path}`, { signal: AbortSignal.timeout(adminLimitMs) })).text();
   return {
     adminAddress: address,
     admin,

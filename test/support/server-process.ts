@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { startOrphanGuard } from '../../src/lib/orphan-guard.ts';
 import { executable } from './command-line.ts';
 import { type ProcessUsage, usageOf } from './process-usage.ts';
-import { patienceMs, until } from './until.ts';
+import { patienceMs, until, within } from './until.ts';
 
 /** `fairway server` as people run it: a process of its own with the embedded store, on free ports of loopback. */
 export interface ServerProcess extends ProcessUsage {
@@ -88,7 +88,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     child.kill('SIGTERM');
     const force = setTimeout(() => child.kill('SIGKILL'), limitMs);
     try {
-      return await ended;
+      return await within('a killed server to end', ended, limitMs + patienceMs);
     } finally {
       clearTimeout(force);
     }
@@ -114,7 +114,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
       resume: () => void child.kill('SIGCONT'),
       async kill() {
         child.kill('SIGKILL');
-        await ended;
+        await within('a killed server to end', ended);
       },
       stop,
       ...usageOf(pid),
@@ -126,6 +126,8 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     clearTimeout(tooLate);
   }
 }
+
+const answerLimitMs = 5_000;
 
 interface Addresses {
   readonly address: string;
@@ -140,9 +142,11 @@ function addressesIn(line: string): Addresses | undefined {
 
 function statusOf(url: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    get(url, { agent: false }, (response) => {
+    const asked = get(url, { agent: false, timeout: answerLimitMs }, (response) => {
       response.resume();
       resolve(response.statusCode);
-    }).once('error', reject);
+    });
+    asked.once('timeout', () => asked.destroy(new Error('no answer in time')));
+    asked.once('error', reject);
   });
 }

@@ -12,7 +12,7 @@ import { type Members, startMembers } from '../members/index.ts';
 import { freePort } from '../ports.ts';
 import { startToyProxy, type ToyProxy } from '../toy-proxy.ts';
 import { startTraffic, type Traffic, type TrafficReport } from '../traffic/index.ts';
-import { until } from '../until.ts';
+import { until, within } from '../until.ts';
 import { fleet, hostOf, manifests, poolManifest, poolPath, turnedPool } from './objects.ts';
 import { answerOf, createSeat, type Seat } from './seat.ts';
 
@@ -72,7 +72,7 @@ export async function startBed({ controllers, toys: toyCount }: BedOptions): Pro
   if ('missing' in cluster) return cluster;
   const closers: (() => Promise<unknown> | unknown)[] = [() => cluster.close()];
   const close = async (): Promise<void> => {
-    for (const closer of closers.splice(0).reverse()) await closer();
+    for (const closer of closers.splice(0).reverse()) await within(`the end of ${closer}`, closer(), settleLimitMs);
   };
   try {
     return { ...(await fill(cluster, { controllers, toys: toyCount }, closers)), close };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { typeUrls } from '../../../src/xds/index.ts';
-import { until } from '../until.ts';
+import { patienceMs, until } from '../until.ts';
 import type { Bed } from './bed.ts';
 import { fillMs } from './etcd-faults.ts';
 import { expectedOfProxies, type Fault, type Pauses } from './fault.ts';
@@ -18,8 +18,8 @@ export const leaderCutOff: Fault = {
       // What the others hold in memory is not concerned.
       forget: async () => {
         const { client } = bed.etcd;
-        const { header } = await client.kv.range({ key: Buffer.from('any') });
-        await client.kv.compact({ revision: header.revision });
+        const { header } = await client.kv.range({ key: Buffer.from('any') }, { deadline: inTime() });
+        await client.kv.compact({ revision: header.revision }, { deadline: inTime() });
       },
     }),
 };
@@ -29,6 +29,8 @@ export const leaderUnheard: Fault = {
   name: 'leader cut off from etcd in silence',
   run: (bed, pauses) => cutOff(bed, pauses, { sever: (seat) => seat.link.silence(), forget: async () => undefined }),
 };
+
+const inTime = (): Date => new Date(Date.now() + patienceMs);
 
 interface Manner {
   sever(seat: Seat): void;

@@ -27,6 +27,9 @@ export const allRestarted: Fault = {
         await seat.start();
         if (isAway) early.push(`${seat.name} was ready`);
       });
+      const started = Promise.all(starting);
+      // Told where it is waited for, which is later.
+      started.catch(() => undefined);
       const stranger = await bed.newToy(home);
       try {
         await sleep(etcdAwayMs);
@@ -34,7 +37,7 @@ export const allRestarted: Fault = {
         isAway = false;
         for (const member of members) member.resume();
         const resumedAt = performance.now();
-        await Promise.all(starting);
+        await started;
         await bed.settled();
         backMs = performance.now() - resumedAt;
         await until('a proxy without anything to be filled', () => bed.turnOf(stranger) !== undefined);
@@ -67,6 +70,7 @@ export const rollingRestart: Fault = {
     const traffic = await bed.underTraffic(async (requests) => {
       const ended = new AbortController();
       const churning = churnOn(bed, ended.signal, churn, (host) => requests.ask(host));
+      churning.catch(() => undefined);
       try {
         for (let round = 0; round < rounds; round += 1) {
           for (const seat of bed.seats) {

@@ -1,5 +1,6 @@
 /** Servers behind pools, in a thread of their own. They can be started and stopped one by one, as members come and go. */
 import { Worker } from 'node:worker_threads';
+import { within } from '../until.ts';
 
 export interface Members {
   /**
@@ -23,11 +24,12 @@ export async function startMembers(): Promise<Members> {
   worker.on('error', (cause) => {
     for (const { reject } of waiting.splice(0)) reject(cause);
   });
-  const give = (order: MemberOrder): Promise<readonly number[]> =>
-    new Promise((resolve, reject) => {
-      waiting.push({ resolve, reject });
-      worker.postMessage(order);
-    });
+  const give = (order: MemberOrder): Promise<readonly number[]> => {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly number[]>();
+    waiting.push({ resolve, reject });
+    worker.postMessage(order);
+    return within(`servers to carry out ${JSON.stringify(order)}`, promise);
+  };
   return {
     start: (kind, count) => give({ start: kind, count }),
     stop: async (...ports) => void (await give({ stop: ports })),

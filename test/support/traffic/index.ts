@@ -4,6 +4,7 @@
  * failure, told with its time.
  */
 import { Worker } from 'node:worker_threads';
+import { within } from '../until.ts';
 
 export interface TrafficOptions {
   /** A plain HTTP listener, asked by HTTP/1.1 over kept connections and by HTTP/2 with prior knowledge. */
@@ -60,6 +61,9 @@ export type Order =
   | { readonly kind: 'report' }
   | { readonly kind: 'stop' };
 
+/** Longer than any request of the traffic may take. */
+const orderLimitMs = 30_000;
+
 export async function startTraffic(options: TrafficOptions): Promise<Traffic> {
   const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: options });
   const waiting = new Map<number, { resolve(report: TrafficReport): void; reject(cause: Error): void }>();
@@ -81,13 +85,15 @@ export async function startTraffic(options: TrafficOptions): Promise<Traffic> {
       waiting.set(orders, { resolve, reject });
       worker.postMessage({ number: orders, order });
     });
+  const giveInTime = (order: Order): Promise<TrafficReport> =>
+    within(`the traffic to carry out ${JSON.stringify(order)}`, give(order), orderLimitMs);
   return {
-    ask: async (...hosts) => void (await give({ kind: 'ask', hosts })),
-    forget: async (...hosts) => void (await give({ kind: 'forget', hosts })),
-    answered: async (host) => void (await give({ kind: 'answered', host })),
-    report: () => give({ kind: 'report' }),
+    ask: async (...hosts) => void (await giveInTime({ kind: 'ask', hosts })),
+    forget: async (...hosts) => void (await giveInTime({ kind: 'forget', hosts })),
+    answered: async (host) => void (await giveInTime({ kind: 'answered', host })),
+    report: () => giveInTime({ kind: 'report' }),
     stop() {
-      stopped ??= give({ kind: 'stop' }).finally(() => worker.terminate());
+      stopped ??= giveInTime({ kind: 'stop' }).finally(() => worker.terminate());
       return stopped;
     },
   };
