@@ -1,7 +1,8 @@
 import { FairwayError } from '../lib/errors.ts';
-import { callLimitMs, type EtcdConnection, isCompacted } from './etcd-connection.ts';
+import { type EtcdConnection, isCompacted } from './etcd-connection.ts';
 import type { EtcdHistory } from './etcd-history.ts';
 import type { Keyspace } from './etcd-keys.ts';
+import { type CallTime, callLimitMs } from './etcd-patience.ts';
 import { type Answer, answerOf, requestOf, voidAnswerOf, voidRequestOf } from './etcd-transaction.ts';
 import { KeyOrder } from './key-order.ts';
 import type { CommitOutcome, Entry, Revision, Transaction } from './store.ts';
@@ -11,8 +12,8 @@ export interface EtcdCommitsOptions {
   readonly keyspace: Keyspace;
   /** Another one after history was lost. */
   readonly history: () => EtcdHistory;
-  /** Until the watch has told of `revision`, or `limitMs` are over. */
-  readonly caughtUp: (revision: Revision, limitMs: number) => Promise<void>;
+  /** Until the watch has told of `revision`, or the time is over. */
+  readonly caughtUp: (revision: Revision, over: AbortSignal) => Promise<void>;
   readonly notice: (notice: { event: 'outcome_unknown' | 'outcome_settled'; id: string }) => void;
 }
 
@@ -61,18 +62,17 @@ export class EtcdCommits {
     const { promise, resolve, reject } = Promise.withResolvers<CommitOutcome>();
     const { id, checks, puts, deletes } = transaction;
     const writes = [...puts.map(({ key }) => `data/${key}`), ...deletes.map((key) => `data/${key}`), `id/${id}`];
-    const end = performance.now() + callLimitMs;
-    const late = setTimeout(() => {
+    const time = this.#options.connection.patience();
+    const late = (): void => {
       reject(new FairwayError('StoreUnavailable', 'committing a transaction: an earlier one of the same key hangs'));
-    }, callLimitMs);
+    };
+    time.over.addEventListener('abort', late);
     const call = this.#order.run({ reads: checks.map(({ key }) => `data/${key}`), writes }, async () => {
-      clearTimeout(late);
-      const leftMs = end - performance.now();
-      // Refused by the timer above.
-      if (leftMs <= 0) return;
+      time.over.removeEventListener('abort', late);
+      if (time.over.aborted) return;
       const sent: Sent = { unknown: false, staleId: 0 };
       try {
-        resolve(await this.#commit(transaction, leftMs, sent));
+        resolve(await this.#commit(transaction, time, sent).finally(() => time.end()));
       } catch (error) {
         reject(error);
         if (sent.unknown) await this.#settle(id, sent.staleId);
@@ -83,18 +83,17 @@ export class EtcdCommits {
     return promise;
   }
 
-  async #commit(transaction: Transaction, limitMs: number, sent: Sent): Promise<CommitOutcome> {
-    const end = performance.now() + limitMs;
+  async #commit(transaction: Transaction, time: CallTime, sent: Sent): Promise<CommitOutcome> {
     for (;;) {
       let attempts = 0;
-      const answer = await this.#send(transaction, sent.staleId, end - performance.now(), () => {
+      const answer = await this.#send(transaction, sent.staleId, time, () => {
         attempts += 1;
         sent.unknown = true;
       });
       if (answer.kind === 'committed') return this.#committed(answer.revision);
       if (answer.kind === 'idTaken') {
         // The floor counts with all that was acknowledged.
-        await this.#options.caughtUp(this.#acknowledged, end - performance.now());
+        await this.#options.caughtUp(this.#acknowledged, time.over);
         if (answer.committed && answer.revision > this.#options.history().floor)
           return this.#committed(answer.revision);
         sent.staleId = answer.revision;
@@ -102,16 +101,16 @@ export class EtcdCommits {
       }
       if (attempts > 1) {
         // An attempt before this one may be on its way still, and find that the checks hold when it arrives.
-        const settled = await this.#makeVoid(transaction.id, sent.staleId, end - performance.now());
+        const settled = await this.#makeVoid(transaction.id, sent.staleId, time);
         if (settled !== 'void' && settled.kind === 'idTaken' && settled.committed)
           return this.#committed(settled.revision);
       }
       sent.unknown = false;
-      return { committed: false, failed: await this.#standing(answer, end - performance.now()) };
+      return { committed: false, failed: await this.#standing(answer, time) };
     }
   }
 
-  async #send(transaction: Transaction, staleId: Revision, limitMs: number, onAttempt: () => void): Promise<Answer> {
+  async #send(transaction: Transaction, staleId: Revision, time: CallTime, onAttempt: () => void): Promise<Answer> {
     const oldIds = this.#options.history().takeOldIds(transaction.id);
     const request = requestOf(transaction, { keyspace: this.#options.keyspace, staleId }, oldIds);
     let answer: Answer | undefined;
@@ -122,7 +121,7 @@ export class EtcdCommits {
           onAttempt();
           return endpoint.kv.txn(request, limits);
         },
-        limitMs,
+        time,
       );
       answer = answerOf(transaction, staleId, response);
       return answer;
@@ -131,12 +130,12 @@ export class EtcdCommits {
     }
   }
 
-  async #makeVoid(id: string, staleId: Revision, limitMs: number): Promise<'void' | Answer> {
+  async #makeVoid(id: string, staleId: Revision, time: CallTime | number): Promise<'void' | Answer> {
     const request = voidRequestOf(id, { keyspace: this.#options.keyspace, staleId });
     const response = await this.#options.connection.call(
       'settling a transaction',
       (endpoint, limits) => endpoint.kv.txn(request, limits),
-      limitMs,
+      time,
     );
     return voidAnswerOf(staleId, response);
   }
@@ -161,7 +160,7 @@ export class EtcdCommits {
   }
 
   /** What stands at the keys whose checks did not hold; as of the refusal, unless that is compacted already. */
-  async #standing({ failed, revision }: Extract<Answer, { kind: 'refused' }>, limitMs: number) {
+  async #standing({ failed, revision }: Extract<Answer, { kind: 'refused' }>, time: CallTime) {
     const read = async (key: string, at: string | undefined): Promise<Entry | undefined> => {
       const { kvs } = await this.#options.connection.call(
         'committing a transaction',
@@ -173,7 +172,7 @@ export class EtcdCommits {
             },
             limits,
           ),
-        limitMs,
+        time,
       );
       return kvs[0] && this.#options.keyspace.entry(kvs[0]);
     };

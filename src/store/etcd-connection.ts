@@ -4,13 +4,17 @@ import {
   EtcdAuthenticationFailedError,
   EtcdInvalidAuthTokenError,
   EtcdPermissionDeniedError,
+  GRPCDeadlineExceededError,
   GRPCInvalidArgumentError,
   GRPCOutOfRangeError,
   GRPCResourceExhastedError,
+  type IMemberListResponse,
   type IOptions,
   isRecoverableError,
 } from 'etcd3';
 import { FairwayError } from '../lib/errors.ts';
+import { type CallTime, callLimitMs, EtcdPatience, fixedTime } from './etcd-patience.ts';
+import { EtcdQuorum, type MemberAnswer } from './etcd-quorum.ts';
 
 export interface EtcdConnectionOptions {
   /** Client URLs of the members, `https://` (all of them) or `http://`. */
@@ -19,13 +23,6 @@ export interface EtcdConnectionOptions {
   readonly tls?: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer };
   readonly auth?: { readonly username: string; readonly password: string };
 }
-
-/**
- * Milliseconds that a call may take in all: an answer or `StoreUnavailable`, so that who writes through the API hears
- * of it within two seconds. As long as that, since a cluster of etcd that has lost its leader needs most of it to elect
- * the next one (its election timeout is one second unless it is set).
- */
-export const callLimitMs = 1_800;
 
 /**
  * A member that has not answered within this is not waited for alone: the next one is asked too, and so on. What reaches
@@ -56,7 +53,28 @@ export class EtcdEndpoint extends Etcd3 {
   stream<T>(service: 'Watch' | 'Lease', open: (client: unknown, metadata: Metadata) => T): Promise<T> {
     return this.pool.withConnection(service, ({ client, metadata }) => open(client, metadata));
   }
+
+  /**
+   * Who is in the cluster, as this member knows it by itself. Asked without the token of a user: to get one takes a
+   * cluster with a leader. Undefined: no answer.
+   */
+  async members(limitMs: number): Promise<MemberAnswer | undefined> {
+    const [host] = (this.pool as unknown as { readonly hosts: readonly [ClientHost] }).hosts;
+    const { promise, resolve } = Promise.withResolvers<MemberAnswer | undefined>();
+    const options = { deadline: new Date(Date.now() + limitMs) };
+    host.getServiceClient('Cluster').memberList({}, options, (error, response) => {
+      if (error === null && response !== undefined) {
+        const voters = response.members.filter(({ isLearner }) => !isLearner).map(({ ID }) => ID);
+        resolve({ member: response.header.member_id, voters });
+      } else if (wantsToKnowWho.has(error?.code ?? 0)) resolve({ member: host.host, voters: undefined });
+      else resolve(undefined);
+    });
+    return promise;
+  }
 }
+
+/** Codes of gRPC with which a member refuses who has no token, or not the right one: INVALID_ARGUMENT and two others. */
+const wantsToKnowWho: ReadonlySet<number> = new Set([3, 7, 16]);
 
 /** What a stream is opened with: the token of the user, for one. */
 export interface Metadata {
@@ -65,7 +83,7 @@ export interface Metadata {
 }
 
 export interface CallLimits {
-  /** For streams and single tries: the time of one attempt. */
+  /** Of one attempt. */
   readonly deadline: Date;
 }
 
@@ -86,27 +104,42 @@ interface Heard {
 export class EtcdConnection {
   readonly #endpoints: readonly EtcdEndpoint[];
   readonly #heard: readonly Heard[];
+  readonly #patience: EtcdPatience;
   #current = 0;
   #closed = false;
 
   constructor(options: EtcdConnectionOptions) {
     this.#endpoints = options.endpoints.map((url) => new EtcdEndpoint(clientOptions(url, options)));
     this.#heard = this.#endpoints.map(() => ({ at: Number.NEGATIVE_INFINITY, newest: new Map() }));
+    this.#patience = new EtcdPatience(
+      new EtcdQuorum(
+        this.#endpoints.map((endpoint) => async (limitMs) => (this.#closed ? undefined : endpoint.members(limitMs))),
+      ),
+    );
     // Not all controllers at one member.
     this.#current = Math.floor(Math.random() * this.#endpoints.length);
   }
 
+  /** The time of several calls that serve one purpose; whoever takes it calls its `end`. */
+  patience(): CallTime {
+    return this.#patience.begin();
+  }
+
   /**
-   * Runs `attempt` on one member, and on the next one when it fails or takes long, until one answers or `limitMs` are
+   * Runs `attempt` on one member, and on the next one when it fails or takes long, until one answers or the time is
    * over. So several may be under way, and each may be carried out although it failed or was not waited for. Throws
    * `FairwayError` `StoreUnavailable`, or etcd's own error where `isCompacted` says yes.
+   *
+   * The time is `callLimitMs`, and up to `electionLimitMs` as long as a majority of etcd's members answers; or it is
+   * that of several calls, or a fixed one in milliseconds.
    */
   call<T>(
     doing: string,
     attempt: (endpoint: EtcdEndpoint, limits: CallLimits) => Promise<T>,
-    limitMs = callLimitMs,
+    limit?: CallTime | number,
   ): Promise<T> {
-    const limits = { deadline: new Date(Date.now() + limitMs) };
+    const time = typeof limit === 'number' ? fixedTime(limit) : (limit ?? this.patience());
+    this.#patience.asked();
     return new Promise((resolve, reject) => {
       let over = false;
       let last: unknown;
@@ -114,9 +147,11 @@ export class EtcdConnection {
       const finish = (settle: () => void): void => {
         over = true;
         clearTimeout(next);
-        clearTimeout(late);
+        time.over.removeEventListener('abort', late);
+        if (time !== limit) time.end();
         settle();
       };
+      const late = (): void => finish(() => reject(unavailable(doing, last)));
       const ask = (): void => {
         if (this.#closed) {
           finish(() => reject(closedError(doing)));
@@ -141,8 +176,10 @@ export class EtcdConnection {
           else goOn(0);
         };
         next = setTimeout(lookAgain, patienceMs);
-        attempt(this.#endpoints[at] as EtcdEndpoint, limits).then(
+        const deadline = new Date(Date.now() + time.attemptMs());
+        attempt(this.#endpoints[at] as EtcdEndpoint, { deadline }).then(
           (value) => {
+            this.#patience.answered();
             heard.at = performance.now();
             heard.newest.set(doing, Math.max(heard.newest.get(doing) ?? begun, begun));
             finish(() => resolve(value));
@@ -155,8 +192,11 @@ export class EtcdConnection {
           },
         );
       };
-      const late = setTimeout(() => finish(() => reject(unavailable(doing, last))), limitMs);
-      ask();
+      if (time.over.aborted) late();
+      else {
+        time.over.addEventListener('abort', late);
+        ask();
+      }
     });
   }
 
@@ -186,7 +226,7 @@ export function isCompacted(error: unknown): boolean {
 function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   // The client renews a token by itself, once; under load the next one may have run out as well.
-  if (error instanceof EtcdInvalidAuthTokenError) return true;
+  if (error instanceof EtcdInvalidAuthTokenError || error instanceof GRPCDeadlineExceededError) return true;
   return isRecoverableError(error) && !(error instanceof GRPCResourceExhastedError && /space/.test(error.message));
 }
 
@@ -235,8 +275,18 @@ function keepChannels(pool: unknown): void {
 }
 
 interface ClientHost {
+  readonly host: string;
+  getServiceClient(name: 'Cluster'): ClusterService;
   resetAllServices(): void;
   close(): void;
+}
+
+interface ClusterService {
+  memberList(
+    request: object,
+    options: { readonly deadline: Date },
+    answer: (error: { readonly code?: number } | null, response?: IMemberListResponse) => void,
+  ): void;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { IKeyValue, ILeaseKeepAliveResponse } from 'etcd3';
 import { FairwayError } from '../lib/errors.ts';
 import type { EtcdConnection, EtcdEndpoint } from './etcd-connection.ts';
 import { type Keyspace, revisionOf } from './etcd-keys.ts';
+import { callLimitMs } from './etcd-patience.ts';
 import { type Election, type Leadership, leaderKey, type Revision } from './store.ts';
 
 /**
@@ -58,26 +59,34 @@ export class EtcdElection implements Election {
   }
 
   async #leader(): Promise<IKeyValue | undefined> {
-    const { kvs } = await this.#connection.call('looking for the leader', (endpoint, limits) =>
-      endpoint.kv.range({ key: this.#key }, limits),
+    const { kvs } = await this.#connection.call(
+      'looking for the leader',
+      (endpoint, limits) => endpoint.kv.range({ key: this.#key }, limits),
+      callLimitMs,
     );
     return kvs[0];
   }
 
   async #claim(candidate: string): Promise<Claim | undefined> {
     const sentAt = performance.now();
-    const { ID: lease } = await this.#connection.call('asking for a lease', (endpoint, limits) =>
-      endpoint.leaseClient.leaseGrant({ TTL: leaseSeconds }, limits),
+    // Who leads waits for nothing longer than that: its lease, once granted, is running.
+    const { ID: lease } = await this.#connection.call(
+      'asking for a lease',
+      (endpoint, limits) => endpoint.leaseClient.leaseGrant({ TTL: leaseSeconds }, limits),
+      callLimitMs,
     );
-    const response = await this.#connection.call('running for leader', (endpoint, limits) =>
-      endpoint.kv.txn(
-        {
-          compare: [{ key: this.#key, target: 'Create', result: 'Equal', create_revision: 0 }],
-          success: [{ request_put: { key: this.#key, value: Buffer.from(candidate), lease } }],
-          failure: [{ request_range: { key: this.#key } }],
-        },
-        limits,
-      ),
+    const response = await this.#connection.call(
+      'running for leader',
+      (endpoint, limits) =>
+        endpoint.kv.txn(
+          {
+            compare: [{ key: this.#key, target: 'Create', result: 'Equal', create_revision: 0 }],
+            success: [{ request_put: { key: this.#key, value: Buffer.from(candidate), lease } }],
+            failure: [{ request_range: { key: this.#key } }],
+          },
+          limits,
+        ),
+      callLimitMs,
     );
     if (response.succeeded) return { lease, sentAt, term: revisionOf(response.header.revision) };
     // An attempt of ours whose answer was lost.
@@ -131,7 +140,11 @@ export class EtcdElection implements Election {
   /** Best effort: it ends by itself otherwise. */
   async #revoke(lease: string): Promise<void> {
     await this.#connection
-      .call('giving a lease back', (endpoint, limits) => endpoint.leaseClient.leaseRevoke({ ID: lease }, limits))
+      .call(
+        'giving a lease back',
+        (endpoint, limits) => endpoint.leaseClient.leaseRevoke({ ID: lease }, limits),
+        callLimitMs,
+      )
       .catch(() => undefined);
   }
 

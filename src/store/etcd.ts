@@ -1,10 +1,11 @@
 import type { IEvent } from 'etcd3';
 import { FairwayError } from '../lib/errors.ts';
 import { EtcdCommits } from './etcd-commits.ts';
-import { callLimitMs, EtcdConnection, type EtcdConnectionOptions, isCompacted } from './etcd-connection.ts';
+import { EtcdConnection, type EtcdConnectionOptions, isCompacted } from './etcd-connection.ts';
 import { EtcdElection } from './etcd-election.ts';
 import { EtcdHistory } from './etcd-history.ts';
 import { createKeyspace, type Keyspace } from './etcd-keys.ts';
+import { callLimitMs } from './etcd-patience.ts';
 import { EtcdReads, type Start } from './etcd-reads.ts';
 import { followRange } from './etcd-watch.ts';
 import { checkPrefix, checkTransaction } from './limits.ts';
@@ -72,7 +73,8 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<Store> {
  * and skip what others write to the cluster.
  *
  * All that changes comes by one watch on the prefix; watchers read it from a log, as they do with every store. Reads
- * and writes go to etcd and see all that was acknowledged anywhere. Each ends within {@link callLimitMs}.
+ * and writes go to etcd and see all that was acknowledged anywhere. Each ends within 1.8 seconds while no
+ * majority of etcd's members answers, and within 5 while one does: then etcd elects a leader (etcd-patience.ts).
  */
 class EtcdStore implements Store {
   readonly election: EtcdElection;
@@ -120,7 +122,7 @@ class EtcdStore implements Store {
       connection,
       keyspace,
       history: () => this.#history,
-      caughtUp: (revision, limitMs) => this.#toldOf(revision, limitMs),
+      caughtUp: (revision, over) => this.#toldOf(revision, over),
       notice: this.#notice,
     });
     this.#following = this.#follow(start.at);
@@ -154,7 +156,7 @@ class EtcdStore implements Store {
 
   async *watch(after: Revision, signal: AbortSignal): AsyncIterable<WatchEvent> {
     // What was acknowledged counts from the first event on, so that a revision that it has pushed out is compacted.
-    if (!signal.aborted) await this.#toldOf(this.#commits.acknowledged, callLimitMs);
+    if (!signal.aborted) await this.#toldOf(this.#commits.acknowledged, AbortSignal.timeout(callLimitMs));
     yield* this.#log.watch(after, signal);
   }
 
@@ -302,17 +304,15 @@ class EtcdStore implements Store {
     return events;
   }
 
-  /** Until the watch has told of `revision`, or `limitMs` are over. */
-  async #toldOf(revision: Revision, limitMs: number): Promise<void> {
-    const end = performance.now() + limitMs;
-    while (this.#log.head < revision && !this.#closing.signal.aborted) {
-      const leftMs = end - performance.now();
-      if (leftMs <= 0) return;
+  /** Until the watch has told of `revision`, or the time is over. */
+  async #toldOf(revision: Revision, over: AbortSignal): Promise<void> {
+    while (this.#log.head < revision && !this.#closing.signal.aborted && !over.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#told.push(resolve);
-      const timer = setTimeout(resolve, leftMs);
+      const wake = (): void => resolve();
+      this.#told.push(wake);
+      over.addEventListener('abort', wake);
       await promise;
-      clearTimeout(timer);
+      over.removeEventListener('abort', wake);
     }
   }
 

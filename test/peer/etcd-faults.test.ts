@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Etcd3 } from 'etcd3';
+import { Etcd3 } from 'etcd3';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   type EtcdNotice,
@@ -285,6 +285,96 @@ describe('of three members', () => {
     for (const member of gone) member.resume();
     await until('writes to go on', async () => (await store.commit(put('a', '3'))).committed);
     await until('the watch to go on', () => events.at(-1)?.puts[0]?.value === '3');
+  });
+});
+
+/** Nobody misses a leader before it is back, so that a test says how long the cluster is without one. */
+describe('of three members that have no leader', () => {
+  let late: EtcdCluster | Missing;
+  let ids: readonly string[];
+  const clients: Etcd3[] = [];
+
+  beforeAll(async () => {
+    const flags = ['--heartbeat-interval', '20', '--election-timeout', '10000'];
+    late = await startEtcdCluster(join(folder, 'late'), 3, flags, undefined, 60_000);
+    if ('missing' in late) return;
+    clients.push(...late.urls.map((url) => new Etcd3({ hosts: url })));
+    ids = await Promise.all(clients.map(async (client) => (await client.maintenance.status()).header.member_id));
+  });
+
+  afterAll(async () => {
+    for (const client of clients) client.close();
+    if ('stop' in late) await late.stop();
+  });
+
+  /** A store on the cluster; `silence` takes the leader, and then the others one by one. All are back after the test. */
+  async function withLeader() {
+    if ('missing' in late) throw new Error(late.missing);
+    const { members, urls, client } = late;
+    const prefix = newPrefix();
+    const { store, notices } = await open(urls, prefix);
+    await store.commit(put('a', 'before'));
+    const { leader } = await (clients[0] as Etcd3).maintenance.status();
+    const inOrder = members.toSorted((a, b) => rank(a) - rank(b));
+    function rank(member: EtcdMember): number {
+      return ids[members.indexOf(member)] === leader ? 0 : 1;
+    }
+    const resume = (): void => {
+      for (const member of members) member.resume();
+    };
+    onTestFinished(resume);
+    return { store, notices, prefix, client, resume, silence: () => inOrder.shift()?.pause() };
+  }
+
+  const since = (begun: number, ms: number) => until(`${ms} ms`, () => performance.now() - begun > ms, { everyMs: 20 });
+
+  test('nothing fails for seconds, and what was written was written once', async () => {
+    const { store, prefix, client, silence, resume } = await withLeader();
+    silence();
+    const begun = performance.now();
+    const calls = [store.commit({ ...put('new', 'once'), checks: [{ key: 'new', modRevision: 0 }] }), store.get('a')];
+    // One of the same key waits for the other, and as long.
+    const next = store.commit(put('new', 'twice'));
+    let ended = 0;
+    for (const call of [...calls, next]) void call.catch(() => undefined).then(() => (ended += 1));
+    await since(begun, 2_700);
+    expect(ended).toBe(0);
+    resume();
+    expect(await Promise.all(calls)).toMatchObject([{ committed: true }, { value: 'before' }]);
+    expect(await next).toMatchObject({ committed: true });
+    expect(await standing(client, prefix, 'new')).toMatchObject({ value: 'twice', writes: 2 });
+  });
+
+  test('that is refused after five seconds, and from then on within two', async () => {
+    const { store, notices, prefix, client, silence, resume } = await withLeader();
+    silence();
+    const begun = performance.now();
+    const one = put('new', 'late');
+    await expect(store.commit(one)).rejects.toMatchObject(slow);
+    const first = performance.now() - begun;
+    expect(first).toBeGreaterThan(4_000);
+    expect(first).toBeLessThan(6_000);
+    const again = performance.now();
+    const calls = await Promise.allSettled([store.commit(put('b', '1')), store.get('a'), store.head(), store.list('')]);
+    expect(calls).toMatchObject(calls.map(() => ({ status: 'rejected', reason: slow })));
+    expect(performance.now() - again).toBeLessThan(2_000);
+    resume();
+    await until('both to be settled', () => notices.filter(({ event }) => event === 'outcome_settled').length === 2);
+    // Written or not, and no conflict with itself; asked again it is written for certain.
+    expect(await store.commit(one)).toMatchObject({ committed: true });
+    expect(await standing(client, prefix, 'new')).toMatchObject({ value: 'late', writes: 1 });
+  });
+
+  test('nothing is waited for any more when a second one stands still', async () => {
+    const { store, silence } = await withLeader();
+    silence();
+    const begun = performance.now();
+    const call = store.commit(put('new', '1')).catch((error: unknown) => error);
+    await since(begun, 2_500);
+    silence();
+    const goneAt = performance.now();
+    expect(await call).toMatchObject(slow);
+    expect(performance.now() - goneAt).toBeLessThan(2_000);
   });
 });
 

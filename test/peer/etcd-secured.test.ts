@@ -8,6 +8,7 @@ import { Etcd3 } from 'etcd3';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { serverDefaults } from '../../src/config/index.ts';
 import { openStore } from '../../src/server/open-store.ts';
+import { EtcdEndpoint } from '../../src/store/etcd-connection.ts';
 import { openEtcdStore, type Store } from '../../src/store/index.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { put } from '../contract/store-fixture.ts';
@@ -96,6 +97,11 @@ test('a user with a password', { timeout: 60_000 }, async (context) => {
   );
   await expect(open({ prefix: '/elsewhere' })).rejects.toThrow('may not do this');
   await expect(openEtcdStore({ endpoints: [etcd.url] })).rejects.toMatchObject({ code: 'StoreUnavailable' });
+  // What a member says when nobody can get a token, since there is no leader.
+  const member = new EtcdEndpoint({ hosts: etcd.url, auth: { ...auth, password: 'wrong' } });
+  onTestFinished(() => member.close());
+  const answer = await member.members(5_000);
+  expect(answer?.voters).toEqual([answer?.member]);
 });
 
 /** Reads, writes, watches, and is leader: each of them over its own kind of call. */

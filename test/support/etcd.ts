@@ -4,7 +4,7 @@ import { Etcd3, type IOptions } from 'etcd3';
 import { startOrphanGuard } from '../../src/lib/orphan-guard.ts';
 import { debianProgram } from './debian.ts';
 import { freePort } from './ports.ts';
-import { until } from './until.ts';
+import { patienceMs, until, within } from './until.ts';
 
 /** A real etcd with its defaults (so with an fsync for each write), alone in its cluster, and a client of it. */
 export interface RunningEtcd {
@@ -54,12 +54,13 @@ export async function startEtcd(
   return { client, url: cluster.urls[0] as string, version, stop };
 }
 
-/** Starts `count` members with their data below `folder`; resolves when they have a leader. */
+/** Starts `count` members with their data below `folder`; resolves when they have a leader, in `limitMs` at most. */
 export async function startEtcdCluster(
   folder: string,
   count: number,
   flags: readonly string[] = [],
   credentials?: IOptions['credentials'],
+  limitMs = patienceMs,
 ): Promise<EtcdCluster | Missing> {
   const program = await debianProgram('etcd', 'etcd-server');
   if ('missing' in program) return program;
@@ -87,14 +88,14 @@ export async function startEtcdCluster(
   try {
     const over = (): boolean => members.some((member) => member.ended);
     const version = await until('etcd to start', async () => over() || (await startedVersion(client)), {
+      limitMs,
       describe: () => members.map(({ log }) => log).join('\n'),
     });
     // Two of three take writes without the third, whose port somebody else may have taken meanwhile.
     const isThere = async ({ url }: Member): Promise<boolean> =>
       credentials !== undefined || (await fetch(`${url}/health`, { signal: AbortSignal.timeout(500) })).ok;
-    await until('all members of etcd to take part', async () => {
-      return over() || (await Promise.all(members.map(isThere))).every(Boolean);
-    });
+    const areThere = async () => over() || (await Promise.all(members.map(isThere))).every(Boolean);
+    await until('all members of etcd to take part', areThere, { limitMs });
     if (version === true || over()) throw new Error(`etcd ended: ${members.map(({ log }) => log).join('\n')}`);
     return { members, urls, client, version, stop };
   } catch (error) {
@@ -105,7 +106,8 @@ export async function startEtcdCluster(
 
 /** Its version once it takes writes. */
 async function startedVersion(client: Etcd3): Promise<string> {
-  await client.kv.range({ key: Buffer.from('any') });
+  // What is asked for before there is a leader may be lost.
+  await client.kv.range({ key: Buffer.from('any') }, { deadline: new Date(Date.now() + 2_000) });
   return (await client.maintenance.status()).version;
 }
 
@@ -138,7 +140,7 @@ class Member implements EtcdMember {
 
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
-    await this.#closed;
+    await within(`etcd at ${this.url} to end`, this.#closed);
     this.#guard?.kill('SIGKILL');
   }
 
