@@ -20,12 +20,6 @@ beforeEach((context) => {
 /** Times are measured by the bench; here they only must not be those of something that hangs. */
 const slack = 2;
 
-/**
- * What a member of etcd that is lost costs is how long the others elect, at times longer than a write may wait: that is
- * for the bench, and what the store makes of it for the tests of the store.
- */
-const rows = faults.filter(({ name }) => name !== 'etcd member lost');
-
-test.each(rows)('$name: what must hold holds', { retry: 1 }, async (fault) => {
+test.each(faults)('$name: what must hold holds', async (fault) => {
   expect(brokenOf(await fault.run(started as Bed, shortPauses), slack)).toEqual([]);
 });

@@ -7,8 +7,11 @@ import { poolManifest, poolPath, servicePath } from './objects.ts';
 import { startIncrements, startReads, startWrites, wordsOf } from './requests.ts';
 import { answerOf, doubleLeaders, type Seat } from './seat.ts';
 
-/** Nobody who writes waits longer for a yes or a no. */
-const answerLimitMs = 2_000;
+/** Nobody who writes waits longer for a no when there is no quorum. */
+const refusalLimitMs = 2_000;
+
+/** Nor for a yes when there is one: as long as the store waits for etcd to elect. */
+const writeLimitMs = 5_000;
 
 export const memberLost: Fault = {
   name: 'etcd member lost',
@@ -43,7 +46,7 @@ export const memberLost: Fault = {
       none('acknowledged writes that were lost', await writes.lost(bed.seats)),
       { metric: 'acknowledged writes', unit: '/s', value: writes.perSecond() },
       none('requests that failed', wordsOf([...writes.failures, ...reads.failures])),
-      { metric: 'longest write', unit: 'ms', value: writes.longestMs(bed.seats), limit: atMost(answerLimitMs) },
+      { metric: 'longest write', unit: 'ms', value: writes.longestMs(bed.seats), limit: atMost(writeLimitMs) },
       none('streams of proxies that ended', endedStreams(bed)),
       ...expectedOfProxies(bed.toys),
     ];
@@ -84,7 +87,7 @@ export const quorumLost: Fault = {
         metric: 'longest refusal of a write',
         unit: 'ms',
         value: Math.max(...writes.failures.map(({ ms }) => ms)),
-        limit: atMost(answerLimitMs),
+        limit: atMost(refusalLimitMs),
       },
       none('reads that failed', wordsOf(reads.failures)),
       { metric: 'until reads tell their age', unit: 'ms', value: Math.max(...reads.agedAt.values()) - pausedAt },
