@@ -41,6 +41,8 @@ export interface TestCluster {
 
 export interface StartOptions {
   readonly endpoints?: string;
+  /** File of its data keys; absent: all have the same one, from the environment. */
+  readonly dataKeyFile?: string;
   readonly flags?: readonly string[];
   /** Gets each line of its log. */
   readonly onLine?: (line: string) => void;
@@ -69,12 +71,14 @@ export async function startTestCluster(members = 1): Promise<TestCluster | Missi
   const dataKey = newDataKey();
   return {
     etcd,
-    async start(name, { endpoints = etcd.urls.join(','), flags = [], onLine } = {}) {
+    async start(name, { endpoints = etcd.urls.join(','), flags = [], dataKeyFile, onLine } = {}) {
       const server = await startServerProcess({
         ...(onLine === undefined ? {} : { onLine }),
         data: join(folder, name),
-        env: { FAIRWAY_DATA_KEYS: dataKey },
-        flags: ['--name', name, '--store', 'etcd', '--etcd-endpoints', endpoints, ...flags],
+        env: dataKeyFile === undefined ? { FAIRWAY_DATA_KEYS: dataKey } : {},
+        flags: ['--name', name, '--store', 'etcd', '--etcd-endpoints', endpoints, ...flags].concat(
+          dataKeyFile === undefined ? [] : ['--data-key-file', dataKeyFile],
+        ),
       });
       running.add(server);
       return controllerOf(name, server);
