@@ -20,9 +20,9 @@ function across<T>(parcel: Parcel<T>, moved: ArrayBuffer[]): Parcel<T> {
 }
 
 describe('what goes from one thread to another', () => {
-  it('comes whole and in order, however it is divided', () => {
-    fc.assert(
-      fc.property(fc.array(item), (items) => {
+  it('comes whole and in order, however it is divided', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(item), async (items) => {
         const came: unknown[] = [];
         const inbox = new Inbox<string>({
           onMessage: (call, bytes) => came.push([call, Buffer.from(bytes).toString('hex')]),
@@ -46,6 +46,7 @@ describe('what goes from one thread to another', () => {
           }
         }
         outbox.flush();
+        await until('all to be taken', () => came.length >= put.length);
         expect(came).toEqual(put);
       }),
     );
