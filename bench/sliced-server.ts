@@ -30,7 +30,14 @@ objects.length = 0;
 let turns = watchTurns();
 const delay = monitorEventLoopDelay({ resolution: 1 });
 const server = await startServer({
-  config: { ...serverDefaults, listen: '127.0.0.1:0', xdsListen: '127.0.0.1:0', store: 'memory', data: '' },
+  config: {
+    ...serverDefaults,
+    listen: '127.0.0.1:0',
+    xdsListen: '127.0.0.1:0',
+    store: 'memory',
+    data: '',
+    authentication: 'none',
+  },
   log: createLogger({ level: 'silent' }),
   store,
   slices: { begin: () => turns.begin(), end: (work) => turns.end(work) },
