@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { FairwayError } from './errors.ts';
+import { type Followed, followFiles } from './followed.ts';
 import { readPem } from './pem.ts';
 
 /** PEM files that a server proves itself with. */
@@ -31,9 +32,7 @@ export interface LiveTls {
 }
 
 /** The content of files as it is in force. One per listener. */
-export interface TlsFiles extends LiveTls {
-  close(): void;
-}
+export type TlsFiles = Followed<TlsMaterial>;
 
 export interface TlsFilesOptions {
   readonly paths: TlsPaths;
@@ -61,53 +60,9 @@ export const tlsPolicy = {
   ].join(':'),
 } as const satisfies SecureContextOptions;
 
-/**
- * Reads the files, and reads them again and again: they are small, and watching them misses what is mounted or linked
- * anew. Content that changes is used once certificate and key fit, so that it does not matter which of the two is
- * written first. Throws `Internal` when it cannot be used from the start.
- */
-export async function openTlsFiles({ paths, onFault, everyMs = 1000 }: TlsFilesOptions): Promise<TlsFiles> {
-  let current = await read(paths);
-  check(current);
-  const listeners = new Set<(material: TlsMaterial) => void>();
-  /** What was told as a fault last, so that it is not told each second. */
-  let fault = '';
-  let closed = false;
-  let timer = setTimeout(look, everyMs);
-  timer.unref();
-
-  async function look(): Promise<void> {
-    try {
-      const next = await read(paths);
-      if (!same(next, current)) {
-        check(next);
-        current = next;
-        for (const listener of listeners) listener(next);
-      }
-      fault = '';
-    } catch (error) {
-      const { message } = error as Error;
-      if (message !== fault) onFault(error as Error);
-      fault = message;
-    }
-    if (closed) return;
-    timer = setTimeout(look, everyMs);
-    timer.unref();
-  }
-
-  return {
-    get current() {
-      return current;
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    close() {
-      closed = true;
-      clearTimeout(timer);
-    },
-  };
+/** Follows the files; certificate and key must fit. Throws `Internal` when they cannot be used from the start. */
+export function openTlsFiles({ paths, onFault, everyMs }: TlsFilesOptions): Promise<TlsFiles> {
+  return followFiles({ read: () => read(paths), isSame: same, check, onFault, everyMs });
 }
 
 /** The lists in a text, of which Node would read the first alone. */
