@@ -222,12 +222,24 @@ export interface Rotation {
   readonly waitingFor: { readonly count: number; readonly nodes: readonly string[] };
 }
 
+/** What everybody may know of the authority. */
+export interface AuthorityInfo {
+  readonly trustDomain: string;
+  /** Roots whose signatures count, PEM. */
+  readonly certificates: string;
+  /** Whether what signs is its own root, or a CA in files of the controllers. */
+  readonly source: 'Own' | 'Files';
+  /** RFC 3339: when the first ends of what signs. */
+  readonly notAfter: string;
+  /** Soon. */
+  readonly expiring: boolean;
+}
+
 /** The authority of nodes, where this installation has one. Refusals are thrown as `FairwayError`. */
 export interface Membership extends Enrolment {
-  /** What everybody may know. */
-  authority(): { readonly trustDomain: string; readonly certificates: string };
+  authority(): AuthorityInfo;
   rotation(): Rotation;
-  /** False: one is under way already. */
+  /** False: one is under way already. Throws `ReadOnly` where what signs is in files. */
   rotate(): Promise<boolean>;
 }
 

@@ -29,6 +29,9 @@ function halfGiven(config: ServerConfig): FieldError[] {
     ['tlsCert', 'tlsKey'],
     ['tlsKey', 'tlsCert'],
     ['tlsClientCa', 'tlsCert'],
+    ['caCert', 'caKey'],
+    ['caKey', 'caCert'],
+    ['caRoot', 'caCert'],
     ['oidcIssuer', 'oidcAudience'],
     ['oidcAudience', 'oidcIssuer'],
   ];
@@ -40,9 +43,12 @@ function halfGiven(config: ServerConfig): FieldError[] {
     }));
 }
 
-function ownFaults({ tlsOwn, tlsCert, xdsTls }: ServerConfig): FieldError[] {
-  if (!tlsOwn) return [];
+function ownFaults({ tlsOwn, tlsCert, caCert, xdsTls }: ServerConfig): FieldError[] {
   const faults: FieldError[] = [];
+  if (caCert !== '' && xdsTls !== 'own') {
+    faults.push({ pointer: serverFields.caCert.flag, message: 'needs --xds-tls own' });
+  }
+  if (!tlsOwn) return faults;
   if (xdsTls !== 'own') faults.push({ pointer: serverFields.tlsOwn.flag, message: 'needs --xds-tls own' });
   if (tlsCert !== '') faults.push({ pointer: serverFields.tlsOwn.flag, message: 'does not go with --tls-cert' });
   return faults;

@@ -14,6 +14,10 @@ export interface XdsTlsConfig {
   readonly xdsKey: string;
   readonly xdsCa: string;
   readonly xdsCrl: string;
+  /** With `own`, a CA from outside that signs instead of own roots, PEM files; empty: none. */
+  readonly caCert: string;
+  readonly caKey: string;
+  readonly caRoot: string;
   /** How long certificates of nodes are good that the own authority makes. */
   readonly certificateLife: string;
 }
@@ -24,6 +28,9 @@ export const xdsTlsDefaults: XdsTlsConfig = {
   xdsKey: '',
   xdsCa: '',
   xdsCrl: '',
+  caCert: '',
+  caKey: '',
+  caRoot: '',
   certificateLife: '24h',
 };
 
@@ -43,6 +50,24 @@ export const xdsTlsFields: { readonly [F in keyof XdsTlsConfig]: FieldInfo<XdsTl
   xdsKey: { flag: '--xds-key', env: 'FAIRWAY_XDS_KEY', help: 'the same: its private key', parse: parsePath },
   xdsCa: { flag: '--xds-ca', env: 'FAIRWAY_XDS_CA', help: 'the same: CAs of the nodes', parse: parsePath },
   xdsCrl: { flag: '--xds-crl', env: 'FAIRWAY_XDS_CRL', help: 'the same: their revocation lists', parse: parsePath },
+  caCert: {
+    flag: '--ca-cert',
+    env: 'FAIRWAY_CA_CERT',
+    help: 'with --xds-tls own: a CA from outside that signs, with the CAs up to its root, a PEM file; read anew when it changes',
+    parse: parsePath,
+  },
+  caKey: {
+    flag: '--ca-key',
+    env: 'FAIRWAY_CA_KEY',
+    help: 'the same: its private key, which nobody else may read',
+    parse: parsePath,
+  },
+  caRoot: {
+    flag: '--ca-root',
+    env: 'FAIRWAY_CA_ROOT',
+    help: 'the same: the root that it leads to, unless that ends the file of the CA',
+    parse: parsePath,
+  },
   certificateLife: {
     flag: '--certificate-life',
     env: 'FAIRWAY_CERTIFICATE_LIFE',

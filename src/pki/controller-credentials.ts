@@ -3,7 +3,7 @@ import { createLatest } from '../lib/latest.ts';
 import type { LiveTls, TlsMaterial } from '../lib/tls-files.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Authority } from './authority.ts';
-import { type ControllerSubject, createKey, issueToController } from './certificates.ts';
+import { type ControllerSubject, createKey, endOf, issueToController } from './certificates.ts';
 
 export interface ControllerCredentialsOptions {
   readonly authority: Authority;
@@ -22,22 +22,26 @@ const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * A controller's own certificate from the authority of the installation: made at the start, its key never leaves the
- * process. It is made anew at two thirds of its life, and whenever the roots change.
+ * process. It is made anew at two thirds of its life, and whenever what signs changes: one that ends only because what
+ * signs does would be the same again.
  */
 export async function createControllerCredentials(
   options: ControllerCredentialsOptions,
 ): Promise<ControllerCredentials> {
   const { authority, hosts, lifeMs, now, log } = options;
   const listeners = new Set<(material: TlsMaterial) => void>();
-  let material = await make();
   let timer: NodeJS.Timeout | undefined;
+  let renewInMs = Number.POSITIVE_INFINITY;
+  let material = await make();
 
   async function make(): Promise<TlsMaterial> {
     const { record, serving, bundle } = authority.state;
     const key = createKey();
     const publicKey = createPublicKey(createPrivateKey(key));
     const { trustDomain } = record;
-    const issued = await issueToController(serving, publicKey, { trustDomain, hosts }, { now: now(), lifeMs });
+    const at = now();
+    const issued = await issueToController(serving, publicKey, { trustDomain, hosts }, { now: at, lifeMs });
+    renewInMs = at + lifeMs > endOf(serving) ? Number.POSITIVE_INFINITY : (lifeMs * 2) / 3;
     return { cert: issued.certificate, key, ca: bundle };
   }
 
@@ -54,7 +58,8 @@ export async function createControllerCredentials(
 
   function schedule(): void {
     clearTimeout(timer);
-    timer = setTimeout(() => latest.nudge(), Math.min((lifeMs * 2) / 3, maxTimerMs));
+    if (renewInMs === Number.POSITIVE_INFINITY) return;
+    timer = setTimeout(() => latest.nudge(), Math.min(renewInMs, maxTimerMs));
     timer.unref();
   }
 

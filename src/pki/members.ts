@@ -4,7 +4,7 @@
  *
  *   token ──join──▶ Node object, certificate ──renew, by the key of the present one──▶ certificate ──▶ …
  */
-import { createHash, type KeyObject, timingSafeEqual, X509Certificate } from 'node:crypto';
+import { createHash, type KeyObject, timingSafeEqual, type X509Certificate } from 'node:crypto';
 import { isRenewalProof } from '../lib/certificate-request.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { createJoinToken, formatJoinToken, hashOfSecret, parseJoinToken } from '../lib/join-token.ts';
@@ -23,6 +23,7 @@ import type { Entry, Store, Transaction } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Authority, type AuthorityState, nodeKey } from './authority.ts';
 import { issueToNode } from './certificates.ts';
+import { leadsTo, readChain } from './chain.ts';
 import { identityOf, type NodeIdentity } from './identity.ts';
 import { readRequest } from './request.ts';
 
@@ -128,12 +129,11 @@ export function createMembers({ store, authority, lifeMs, newId, now, log }: Mem
   /** Whose certificate it is, if it is one of ours and good now. */
   function present(text: string): { readonly certificate: X509Certificate; readonly identity: NodeIdentity } {
     const refuse = (why: string) => new FairwayError('Unauthenticated', `renewing: the present certificate ${why}`);
-    const certificate = readCertificate(text);
-    if (certificate === undefined) throw refuse('cannot be read');
-    const { record } = authority.state;
-    const roots = record.roots.map((root) => new X509Certificate(root.certificate));
-    const isOurs = roots.some((root) => certificate.checkIssued(root) && certificate.verify(root.publicKey));
-    if (!isOurs) throw refuse('is not signed by this authority');
+    const chain = readChain(text);
+    if (chain === undefined) throw refuse('cannot be read');
+    const [certificate] = chain;
+    const { record, roots } = authority.state;
+    if (!leadsTo(roots, chain, now())) throw refuse('is not signed by this authority');
     if (certificate.validToDate.getTime() <= now()) throw refuse('has expired: the node has to join again');
     const identity = identityOf(certificate);
     if (!identity.ok) throw refuse(identity.error);
@@ -245,12 +245,4 @@ function fingerprintOf(key: KeyObject): string {
 function isSame(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);
-}
-
-function readCertificate(text: string): X509Certificate | undefined {
-  try {
-    return new X509Certificate(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -25,6 +25,8 @@ export interface RootRecord {
   readonly id: string;
   /** PEM. */
   readonly certificate: string;
+  /** What signs below it is in files of the controllers, and not here. */
+  readonly external?: true;
 }
 
 /** The newest certificate of a node. */
@@ -63,6 +65,15 @@ export interface RotationInput {
 export function startRotation(record: AuthorityRecord, root: RootRecord): AuthorityRecord | undefined {
   if (record.roots.length > 1) return undefined;
   return { ...record, roots: [...record.roots, root], signing: root.id };
+}
+
+/**
+ * A controller was given a CA below another root. Where that root is the next one, or was the one before, its CA is the one
+ * to sign from now on; undefined when it has to wait for the end of a rotation between two others.
+ */
+export function turnTo(record: AuthorityRecord, root: RootRecord): AuthorityRecord | undefined {
+  if (!record.roots.some(({ id }) => id === root.id)) return startRotation(record, root);
+  return record.signing === root.id ? record : { ...record, signing: root.id };
 }
 
 /** The next step of a rotation, by whoever looks: the same from the same input. */

@@ -11,6 +11,7 @@ export {
   type RotationInput,
   type RotationStep,
   startRotation,
+  turnTo,
 } from './authority.ts';
 export {
   type DrainRecord,

@@ -19,6 +19,7 @@ import {
   createRotationKeeper,
   openAuthority,
   openFileCredentials,
+  openSignerFiles,
   type RotationKeeper,
 } from '../pki/index.ts';
 import type { RotationStep } from '../plan/index.ts';
@@ -34,6 +35,8 @@ export interface MutualTls {
   readonly membership?: Membership;
   /** Takes rotations of the own authority to their end, as a leader does. */
   readonly keepRotation?: (fenced: Store) => RotationKeeper;
+  /** When what signs here ends, and whether it is time to replace it; absent: nothing signs here. */
+  readonly expiry?: () => Authority['expiry'];
   /** Takes in a step of the View; true when nodes are gone or others, so that those connected are to be looked at. */
   adopted(adoption: Adoption): boolean;
   close(): Promise<void>;
@@ -79,7 +82,12 @@ export async function openMutualTls(options: MutualTlsOptions): Promise<MutualTl
 async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
   const { config, store, mirror, newId, now, log, followMs = defaultFollowMs } = options;
   const lifeMs = durationMs(config.certificateLife);
-  const authority = await openAuthority({ store, newId, now });
+  const { caCert, caKey, caRoot } = config;
+  const files = caCert === '' ? undefined : await openSignerFiles({ paths: { caCert, caKey, caRoot }, now, log });
+  const authority = await openAuthority({ store, newId, now, files }).catch((error: unknown) => {
+    files?.close();
+    throw error;
+  });
   const credentials = await createControllerCredentials({
     authority,
     hosts: ownHosts(config.advertise),
@@ -95,11 +103,13 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
     task: async () => void (await authority.refresh()),
     onError: (error) => log.error({ event: 'authority_not_read', err: error }),
   });
+  files?.onChange(() => refreshed.nudge());
   let known = mirror.records.authorities.get('nodes');
   return {
     xds: tlsOf(options, credentials, { trustDomain: () => authority.state.record.trustDomain }),
     rest: withoutCa(credentials),
     membership: membershipOf(authority, members, step),
+    expiry: () => authority.expiry,
     keepRotation: (fenced) => createRotationKeeper({ authority, members, store: fenced, input, followMs, now, log }),
     adopted(adoption) {
       const record = mirror.records.authorities.get('nodes');
@@ -110,6 +120,7 @@ async function openOwn(options: MutualTlsOptions): Promise<MutualTls> {
       return nodesChanged(adoption);
     },
     async close() {
+      files?.close();
       await Promise.all([refreshed.close(), credentials.close()]);
     },
   };
@@ -158,7 +169,13 @@ function membershipOf(
 ): Membership {
   return {
     ...members,
-    authority: () => ({ trustDomain: authority.state.record.trustDomain, certificates: authority.state.bundle }),
+    authority: () => ({
+      trustDomain: authority.state.record.trustDomain,
+      certificates: authority.state.bundle,
+      source: authority.isExternal ? 'Files' : 'Own',
+      notAfter: new Date(authority.expiry.at).toISOString(),
+      expiring: authority.expiry.isNear,
+    }),
     rotation() {
       const { roots, serving, signing } = authority.state.record;
       const step = roots.length > 1 ? stepOf() : undefined;

@@ -3,6 +3,7 @@ import { createChanges, createMirror, createWorld, objectOf } from '../control/i
 import { nodeName } from '../observe/index.ts';
 import { draftsOf } from '../status/index.ts';
 import { createAuditedRequests } from './audited-store.ts';
+import { watchExpiry } from './authority-expiry.ts';
 import { createCandidacy } from './candidacy.ts';
 import { createClosers } from './closers.ts';
 import { createCluster } from './cluster.ts';
@@ -117,6 +118,9 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
     closers.add(() => refusalLog.close());
     const observers = createObservers({ run, store, mirror, hub, refusalLog });
     const { chronicle } = observers;
+    if (mutualTls?.expiry !== undefined) {
+      closers.add(watchExpiry({ expiry: mutualTls.expiry, chronicle, log: run.logOf('pki') }));
+    }
     const candidacy = createCandidacy(run);
     const cluster = createCluster({
       id: replica,

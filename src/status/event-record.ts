@@ -29,6 +29,7 @@ export const eventReasons = {
   SecretRefused: 'Warning',
   BecameLeader: 'Normal',
   LostLeadership: 'Warning',
+  AuthorityExpiring: 'Warning',
   Restored: 'Warning',
   EventsDropped: 'Warning',
 } as const;

@@ -74,6 +74,9 @@ export const eventNames = {
   authority_not_read: 'the authority changed and could not be read; it is tried again',
   rotation_advanced: 'the replacement of the root went a step further',
   rotation_failed: 'the replacement of the root could not be looked at; it is tried again',
+  ca_files_replaced: 'the files of the CA that signs have changed; the one in them signs from now on',
+  ca_files_unusable: 'the files of the CA that signs have changed and cannot be used; the one of before signs on',
+  authority_expiring: 'what signs for nodes and controllers ends soon, and their certificates with it',
   tls_files_replaced: 'the files of TLS have changed and are used from now on',
 
   // xds

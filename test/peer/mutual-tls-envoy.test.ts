@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Identity } from '../../src/cli/membership/identity.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { executable, runHere } from '../support/command-line.ts';
+import { type CaPaths, createCompanyRoot, writeCa } from '../support/company-ca.ts';
 import { envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { startFairway, type TestFairway } from '../support/fairway.ts';
 import { type Load, startLoad } from '../support/load.ts';
@@ -25,6 +26,8 @@ let child: ChildProcess | undefined;
 let folder: string;
 let ports: { http: number; rest: number; xds: number; admin: number };
 let output = '';
+/** Of a CA from outside, once there is one. */
+let ca: Partial<CaPaths> = {};
 
 const identityFolder = () => join(folder, 'node');
 const identity = (): Identity => JSON.parse(readFileSync(join(identityFolder(), 'identity.json'), 'utf8'));
@@ -40,7 +43,7 @@ function start(): Promise<TestFairway> {
     data: join(folder, 'data'),
     xdsPort: ports.xds,
     rotationFollowMs: 500,
-    config: { listen: `127.0.0.1:${ports.rest}`, xdsTls: 'own', certificateLife: `${lifeMs}ms` },
+    config: { listen: `127.0.0.1:${ports.rest}`, xdsTls: 'own', certificateLife: `${lifeMs}ms`, ...ca },
   });
 }
 
@@ -157,6 +160,26 @@ describe.skipIf(envoyBinary === undefined)('a node', () => {
     // New connections go by the new root on both sides.
     await restart();
     await until('trust in the new root alone', () => identity().ca === rest);
+    await restart();
+    expect(load.failures).toEqual([]);
+  });
+
+  it('goes over to a CA of the company, and on to one below another root, without being noticed', async () => {
+    const [first, second] = [await createCompanyRoot('Root 1'), await createCompanyRoot('Root 2')];
+    const over = async (root: { readonly cert: string }) => {
+      const isLast = async () => (await cli('ca', 'show')).out.trim() === root.cert.trim();
+      await until('the end of the rotation', isLast, { limitMs: 60_000 });
+      await until('trust in that root alone', () => identity().ca.trim() === root.cert.trim());
+    };
+    ca = writeCa(folder, await first.sign('CA 1'), first);
+    await restart();
+    await over(first);
+    const since = await connectedSince();
+    writeCa(folder, await second.sign('CA 2'), second);
+    await over(second);
+    expect(await connectedSince()).toBe(since);
+    expect(identity().certificate.match(/BEGIN/g)).toHaveLength(2);
+    // New connections go by the chains on both sides.
     await restart();
     expect(load.failures).toEqual([]);
   });

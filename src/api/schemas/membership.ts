@@ -21,7 +21,13 @@ export const membershipSchemas = {
     drainTimeout: { ...text, description: 'Of the Fleet, where it exists: for the start of the proxy.' },
     controllers: { ...list(text), description: 'xDS addresses of all controllers: for the start of the proxy.' },
   }),
-  Authority: object({ trustDomain: text, certificates: { ...text, description: 'PEM.' } }),
+  Authority: object({
+    trustDomain: text,
+    certificates: { ...text, description: 'PEM.' },
+    source: { enum: ['Own', 'Files'], description: 'What signs: its own root, or a CA in files of the controllers.' },
+    notAfter: { ...time, description: 'When the first ends of what signs.' },
+    expiring: { type: 'boolean', description: 'That is soon: no certificate outlives it.' },
+  }),
   Rotation: object({
     state: {
       enum: ['Steady', 'Spreading', 'Serving'],

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { ErrorCode } from '../../lib/errors.ts';
 import { kindNames } from '../../model/kind.ts';
 import { ProblemError } from '../client.ts';
 import { firstFault } from '../columns.ts';
@@ -15,18 +16,29 @@ export function define(command: Command, session: Session): void {
   command.action(() => status(session));
 }
 
+/** Of a server that has one. */
+interface WireAuthority {
+  readonly source: 'Own' | 'Files';
+  readonly notAfter: string;
+  readonly expiring: boolean;
+}
+
 interface WireProxies {
   readonly items: readonly WireProxy[];
   readonly missing?: readonly WireMissing[];
 }
 
-async function ifAllowed<T, U>(asked: Promise<T>, otherwise: U): Promise<T | U> {
+async function unless<T, U>(code: ErrorCode, asked: Promise<T>, otherwise: U): Promise<T | U> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof ProblemError && error.problem.code === 'Forbidden') return otherwise;
+    if (error instanceof ProblemError && error.problem.code === code) return otherwise;
     throw error;
   }
+}
+
+function ifAllowed<T, U>(asked: Promise<T>, otherwise: U): Promise<T | U> {
+  return unless('Forbidden', asked, otherwise);
 }
 
 /** So many faults are named; `fairway get` has the rest. */
@@ -53,6 +65,8 @@ async function status(session: Session): Promise<void> {
   const answered = await ifAllowed(client.request('GET', '/v1/controllers'), undefined);
   const controllers = (answered as { readonly items: readonly WireController[] } | undefined)?.items;
   line('Leader', controllers === undefined ? 'not yours to see' : leaderWords(controllers, session));
+  const authority = await unless('NotFound', client.request('GET', '/v1/ca'), undefined);
+  if (authority !== undefined) line('CA', authorityWords(authority as WireAuthority, session));
   const proxies = await ifAllowed(client.request('GET', '/v1/proxies'), undefined);
   line('Proxies', proxies === undefined ? 'not yours to see' : proxyWords((proxies as WireProxies).items));
   noteMissing(session, (proxies as WireProxies | undefined)?.missing);
@@ -85,6 +99,13 @@ function faultWords(object: WireObject, { paint }: Session): string {
   const fault = firstFault(object);
   const where = metadata.scope === undefined ? '' : `${metadata.scope}/`;
   return `${singular(kind)} ${where}${metadata.name}: ${paint('bad', fault?.reason ?? '')} ${oneLine(fault?.message ?? '')}`;
+}
+
+/** What signs for nodes and controllers, and until when. */
+function authorityWords({ source, notAfter, expiring }: WireAuthority, { io, paint }: Session): string {
+  const left = formatAge(Date.parse(notAfter) - io.now());
+  const words = `${source === 'Files' ? 'from outside, in files' : 'own root'}, good for ${left}`;
+  return expiring ? paint('bad', `${words}: replace it`) : words;
 }
 
 /** Of a cluster: who leads, since when. */

@@ -24,9 +24,12 @@ const retry = { baseMs: 1_000, maxMs: 5 * 60_000 } as const;
 /** setTimeout fires at once for longer delays. */
 const maxTimerMs = 2 ** 31 - 1;
 
+/** Near the end of what signs, the next certificate ends with the present one: nobody asks for it in a loop. */
+const minAgeMs = 1_000;
+
 /** How long after it was made a certificate is renewed: two thirds of its life, or a little less. */
 export function renewalAgeMs(present: Pick<Identity, 'issuedAt' | 'notAfter'>, random: number): number {
-  return lifeMs(present) * (2 / 3 - spread * random);
+  return Math.max(minAgeMs, lifeMs(present) * (2 / 3 - spread * random));
 }
 
 function lifeMs({ issuedAt, notAfter }: Pick<Identity, 'issuedAt' | 'notAfter'>): number {

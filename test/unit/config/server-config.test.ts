@@ -38,6 +38,7 @@ test('a flag goes before the environment, and that before the file', () => {
 test('every field can be given in each of the three ways', () => {
   // What a field needs besides itself.
   const withTls = { tlsCert: 'c.pem', tlsKey: 'k.pem', oidcIssuer: 'https://id.example', oidcAudience: 'fairway' };
+  const withCa = { xdsTls: 'own', caCert: 'ca.pem', caKey: 'ca.key' };
   const values: { readonly [F in keyof ServerConfig]: string | number } = {
     authentication: 'none',
     tlsCert: 'cert.pem',
@@ -65,6 +66,9 @@ test('every field can be given in each of the three ways', () => {
     xdsKey: 'server.key',
     xdsCa: 'nodes.pem',
     xdsCrl: 'nodes.crl',
+    caCert: 'ca.pem',
+    caKey: 'ca.key',
+    caRoot: 'root.pem',
     certificateLife: '1h',
     etcdEndpoints: 'https://192.0.2.1:2379,https://etcd-2:2379',
     etcdPrefix: '/teams/edge',
@@ -83,7 +87,7 @@ test('every field can be given in each of the three ways', () => {
   for (const [field, value] of Object.entries(values) as [keyof ServerConfig, string | number][]) {
     const want = value === 'true' || value === 'false' ? value === 'true' : value;
     // Those about a cluster go with each other.
-    const others = field.startsWith('etcd') || field === 'roles' ? { ...values } : withTls;
+    const others = field.startsWith('etcd') || field === 'roles' ? { ...values } : { ...withTls, ...withCa };
     expect(configOf({ file: { ...others, [field]: value } })[field]).toBe(want);
     expect(configOf({ file: others, env: { [serverFields[field].env]: String(value) } })[field]).toBe(want);
     expect(configOf({ file: others, flags: { [field]: String(value) } })[field]).toBe(want);
@@ -187,6 +191,9 @@ describe('faults', () => {
     ['another store', { flags: { store: 'sqlit' } }, '--store', 'did you mean sqlite?'],
     ['a store that is no text', { file: { store: 1 } }, '/store', 'one of sqlite, memory'],
     ['neither true nor false', { env: { FAIRWAY_INSECURE: 'yes' } }, 'FAIRWAY_INSECURE', 'true or false'],
+    ['a CA without its key', { file: { xdsTls: 'own', caCert: 'c.pem' } }, '--ca-key', 'is needed with --ca-cert'],
+    ['a root without a CA', { file: { xdsTls: 'own', caRoot: 'r.pem' } }, '--ca-cert', 'is needed with --ca-root'],
+    ['a CA that signs for nobody', { file: { caCert: 'c.pem', caKey: 'k.pem' } }, '--ca-cert', 'needs --xds-tls own'],
     ['a certificate without its key', { file: { tlsCert: 'c.pem' } }, '--tls-key', 'is needed with --tls-cert'],
     ['a certificate of its own without an authority', { file: { tlsOwn: true } }, '--tls-own', 'needs --xds-tls own'],
     [
