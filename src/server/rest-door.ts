@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { AccessOptions, createApi, OidcOptions } from '../api/index.ts';
 import { joinHostPort, type ServerConfig } from '../config/index.ts';
 import { leaveNote } from '../lib/local-server.ts';
+import { openLoopbackTwin, ownAddressOf } from '../lib/loopback-twin.ts';
 import { openTlsFiles, type TlsFiles } from '../lib/tls-files.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { listenOn } from './listen-on.ts';
@@ -36,7 +37,12 @@ export async function openRestDoor(
   { listen, tokenFile, env = process.env }: RestDoorOptions,
 ): Promise<RestDoor> {
   const { host, port } = listenOn(listen);
-  await app.listen({ host, port }).catch(async (error: unknown) => {
+  const open = async () => {
+    // The name alone would have Fastify make a second server, which knew neither our TLS nor our pace.
+    await app.listen({ host: ownAddressOf(host), port });
+    return openLoopbackTwin(app.server, host);
+  };
+  const twin = await open().catch(async (error: unknown) => {
     await app.close();
     throw error;
   });
@@ -48,7 +54,7 @@ export async function openRestDoor(
       forget();
       const looking = setInterval(() => app.server.closeIdleConnections(), idleLookMs);
       const forced = setTimeout(() => app.server.closeAllConnections(), graceMs);
-      await app.close();
+      await Promise.all([app.close(), twin.close()]);
       clearInterval(looking);
       clearTimeout(forced);
     },

@@ -13,6 +13,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { openLoopbackTwin, ownAddressOf } from '../../lib/loopback-twin.ts';
 import { paceHandshakes } from '../../lib/paced-handshakes.ts';
 import type { LiveTls } from '../../lib/tls-files.ts';
 import { type Call, createCall, type SocketCall } from './call.ts';
@@ -103,15 +104,20 @@ export async function startGrpcServer(options: GrpcServerOptions<SocketCall>): P
   // A client that speaks no HTTP/2 would otherwise keep its connection for ten seconds.
   server.on('unknownProtocol', (socket: TLSSocket) => socket.destroy());
   if (tls !== undefined) paceHandshakes(server);
-  await listening(server, listen);
+  await listening(server, { ...listen, host: ownAddressOf(listen.host) });
+  const twin = await openLoopbackTwin(server, listen.host).catch((error: unknown) => {
+    unfollow?.();
+    server.close();
+    throw error;
+  });
 
   return {
     port: (server.address() as AddressInfo).port,
-    stop() {
+    async stop() {
       unfollow?.();
       const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of sessions) session.close();
-      return stopped;
+      await Promise.all([stopped, twin.close()]);
     },
     destroy() {
       for (const session of sessions) session.destroy();
