@@ -25,7 +25,7 @@ export interface AuthorityState {
   /** Certificates of all roots whose signatures count, PEM. */
   readonly bundle: string;
   readonly roots: readonly X509Certificate[];
-  /** Fingerprint of the root of what signs for nodes, as join tokens carry it. */
+  /** Fingerprint of the root of what signs for controllers, as join tokens carry it: a new node believes it alone. */
   readonly pin: string;
   /** Holds as long as the store has this very state. */
   readonly check: Transaction['checks'][number];
@@ -136,13 +136,14 @@ export async function openAuthority({ store, newId, now, files }: AuthorityOptio
       const pick = (id: string) => trusted.find((signer) => signer.id === id);
       const signing = pick(record.signing) ?? trusted.at(0);
       if (signing === undefined) throw nothingToSignWith(files !== undefined);
+      const serving = pick(record.serving) ?? signing;
       return {
         record,
         signing,
-        serving: pick(record.serving) ?? signing,
+        serving,
         bundle: record.roots.map(({ certificate }) => certificate).join(''),
         roots: record.roots.map(({ certificate }) => new X509Certificate(certificate)),
-        pin: pinOf(record.roots.find(({ id }) => id === signing.id)?.certificate ?? ''),
+        pin: pinOf(record.roots.find(({ id }) => id === serving.id)?.certificate ?? ''),
         check: { key: recordKey, modRevision: entry.modRevision },
       };
     }

@@ -139,6 +139,13 @@ describe('a node that joins', () => {
     expect(posts(served)).toEqual([]);
   });
 
+  it('tells nothing to who adds an authority of their own to it', async () => {
+    const other = await createRoot(trustDomain, Date.now());
+    const served = await serve({ tls: await controllerTls(other), ca: root.certificate + other.certificate });
+    await expect(enrol(options(served.server))).rejects.toBeInstanceOf(UntrustedServer);
+    expect(posts(served)).toEqual([]);
+  });
+
   it('tells nothing to another node', async () => {
     const key = createKey();
     const subject = { trustDomain, fleet: 'edge', node: 'edge-2', uid };

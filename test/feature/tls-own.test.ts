@@ -70,4 +70,17 @@ it('operators name its root in their context, and nodes need their token alone',
   if (identity === undefined) throw new Error('no identity');
   expect(identity).toMatchObject({ node: 'edge-1', fleet: 'edge' });
   expect((await renewIdentity(node, { url }, identity)).uid).toBe(identity.uid);
+
+  // While a root is replaced, whoever is new goes by the one that controllers still show.
+  expect((await runHere(['ca', 'rotate'], { env })).code).toBe(0);
+  const next = await runHere(['token', 'create', '--node', 'edge-2', '--fleet', 'edge'], { env });
+  const joining = {
+    folder: join(folder, 'second'),
+    server: { url },
+    token: next.out,
+    insecure: false,
+    now: Date.now(),
+  };
+  const second = await enrol({ ...joining, node: undefined, fleet: undefined });
+  expect(second?.ca.match(/BEGIN/g)).toHaveLength(2);
 });

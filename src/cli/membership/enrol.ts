@@ -6,11 +6,11 @@ import { parseJoinToken } from '../../lib/join-token.ts';
 import { CliError, exitCodes, usageError } from '../failure.ts';
 import { type Identity, loadIdentity, saveIdentity, writeSecrets } from './identity.ts';
 import {
-  assertPinned,
   fetchTrust,
   isLoopbackServer,
   join,
   MembershipRefused,
+  pinnedIn,
   type RestServer,
   renew,
   UntrustedServer,
@@ -86,7 +86,7 @@ async function joinWith(text: string, { server, node, fleet, insecure }: EnrolOp
   };
   // With the same key each time: that an answer was lost does not cost the token.
   const identity = { ...(await insist(() => join(server, asked, trust))), key };
-  assertPinned(identity.ca, token);
+  pinnedIn(identity.ca, token);
   assertFits(identity);
   return identity;
 }

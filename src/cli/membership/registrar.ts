@@ -60,17 +60,15 @@ const timeoutMs = 15_000;
 const maxAnswerBytes = 256 * 1024;
 
 /**
- * Whom the server says that nodes are to trust, once it is shown that this is what the token was made for. Nothing secret
- * is sent before.
+ * Whom the token says that nodes are to trust, as the server has it. Nothing secret is sent before, and nothing else that it
+ * says is believed: whoever is in between could add an authority of their own to what everybody may know.
  */
 export async function fetchTrust(server: RestServer, token: JoinToken): Promise<Trust> {
   const answer = (await call(server, 'GET', '/v1/ca', undefined, undefined)) as {
     readonly trustDomain: string;
     readonly certificates: string;
   };
-  const trust = { trustDomain: String(answer.trustDomain), ca: String(answer.certificates) };
-  assertPinned(trust.ca, token);
-  return trust;
+  return { trustDomain: String(answer.trustDomain), ca: pinnedIn(String(answer.certificates), token) };
 }
 
 export async function join(
@@ -89,11 +87,12 @@ export async function renew(
   return (await call(server, 'POST', '/v1/renew', asked, trust)) as Grant;
 }
 
-/** Throws unless the authority that the token names is among the roots. */
-export function assertPinned(ca: string, { pin }: JoinToken): void {
+/** The root that the token names, PEM. Throws unless it is among those given. */
+export function pinnedIn(ca: string, { pin }: JoinToken): string {
   const blocks = readPem(ca);
-  const pins = blocks.ok ? blocks.value.map(({ text }) => certificatePin(new X509Certificate(text).raw)) : [];
-  if (pins.includes(pin)) return;
+  const roots = blocks.ok ? blocks.value.map(({ text }) => text) : [];
+  const pinned = roots.find((text) => certificatePin(new X509Certificate(text).raw) === pin);
+  if (pinned !== undefined) return pinned;
   throw new CliError(exitCodes.refused, 'The server has another authority than the token is for', {
     hint: 'Either it is another installation, or its root was replaced since: make a new token.',
   });
