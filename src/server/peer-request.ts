@@ -1,7 +1,8 @@
-import { type ClientRequest, request } from 'node:http';
+import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { splitHostPort } from '../config/index.ts';
+import { answerTo, type BoundedAnswer } from '../lib/bounded-answer.ts';
 import { FairwayError, InvariantError } from '../lib/errors.ts';
 import { tlsPolicy } from '../lib/tls-files.ts';
 
@@ -19,16 +20,11 @@ export interface PeerPost {
   readonly body: Uint8Array;
 }
 
-export interface PeerReply {
-  readonly status: number;
-  readonly text: string;
-}
-
 /** What a thousand proxies are told of in is some MB. */
 const maxReplyBytes = 64 * 1024 * 1024;
 
 /** Posts JSON; rejects when the peer cannot be reached, is another one than it says, or is cut short by `signal`. */
-export async function postToPeer(peer: PeerAddress, post: PeerPost, signal: AbortSignal): Promise<PeerReply> {
+export async function postToPeer(peer: PeerAddress, post: PeerPost, signal: AbortSignal): Promise<BoundedAnswer> {
   const at = splitHostPort(peer.address);
   if (at === undefined) throw new InvariantError(`${peer.address} is no host:port`);
   const secured = peer.certificate === undefined ? undefined : await openPinned(at, peer.certificate, signal);
@@ -47,7 +43,7 @@ export async function postToPeer(peer: PeerAddress, post: PeerPost, signal: Abor
     ...(secured === undefined ? { agent: false } : { createConnection: () => secured as Socket }),
   });
   try {
-    return await replyTo(asked, post.body);
+    return await answerTo(asked, { body: post.body, maxBytes: maxReplyBytes });
   } finally {
     secured?.destroy();
   }
@@ -78,25 +74,5 @@ function openPinned(
         socket.destroy(new FairwayError('Unauthenticated', 'asking a controller: it shows another certificate'));
       }
     });
-  });
-}
-
-function replyTo(asked: ClientRequest, body: Uint8Array): Promise<PeerReply> {
-  return new Promise((resolve, reject) => {
-    asked.once('error', reject);
-    asked.once('response', (response) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      response.on('data', (chunk: Buffer) => {
-        chunks.push(chunk);
-        size += chunk.byteLength;
-        if (size > maxReplyBytes) response.destroy(new FairwayError('TooLarge', 'asking a controller: its answer'));
-      });
-      response.once('error', reject);
-      response.once('end', () => {
-        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
-      });
-    });
-    asked.end(body);
   });
 }

@@ -1,4 +1,5 @@
 import type { Records } from '../control/index.ts';
+import type { BoundedAnswer } from '../lib/bounded-answer.ts';
 import { FairwayError } from '../lib/errors.ts';
 import { err, ok, type Result } from '../lib/result.ts';
 import type { ControllerKey } from '../pki/index.ts';
@@ -11,7 +12,7 @@ import {
   peerPath,
   peerScheme,
 } from './peer-question.ts';
-import { type PeerAddress, type PeerPost, type PeerReply, postToPeer } from './peer-request.ts';
+import { type PeerAddress, type PeerPost, postToPeer } from './peer-request.ts';
 
 /** What comes of a question to all others. */
 export interface Asked<T> {
@@ -46,7 +47,7 @@ export interface PeersOptions {
   readonly isAlive: (id: string) => boolean;
   readonly now: () => number;
   /** For tests. */
-  readonly post?: (peer: PeerAddress, post: PeerPost, signal: AbortSignal) => Promise<PeerReply>;
+  readonly post?: (peer: PeerAddress, post: PeerPost, signal: AbortSignal) => Promise<BoundedAnswer>;
   readonly timeout?: (ms: number) => AbortSignal;
 }
 

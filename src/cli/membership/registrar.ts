@@ -7,24 +7,19 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, getCACertificates, type PeerCertificate } from 'node:tls';
+import { answerTo } from '../../lib/bounded-answer.ts';
+import { FairwayError } from '../../lib/errors.ts';
 import { canonicalIp } from '../../lib/ip.ts';
 import { certificatePin, type JoinToken } from '../../lib/join-token.ts';
 import { readPem } from '../../lib/pem.ts';
 import { controllerUri } from '../../lib/spiffe-id.ts';
 import { subjectAltNames } from '../../lib/x509.ts';
+import type { MembershipGrant } from '../../model/index.ts';
 import type { Problem } from '../client.ts';
 import { CliError, exitCodes } from '../failure.ts';
 
-/** What the server gives to a node. PEM; times are RFC 3339. */
-export interface Grant {
-  readonly node: string;
-  readonly fleet: string;
-  readonly uid: string;
-  readonly trustDomain: string;
-  readonly certificate: string;
-  readonly ca: string;
-  readonly issuedAt: string;
-  readonly notAfter: string;
+/** What the server gives to a node, as it answers. */
+export interface Grant extends Omit<MembershipGrant, 'revision'> {
   /** Of the fleet; absent: it did not exist. */
   readonly drainTimeout?: string;
   /** xDS addresses of all controllers; absent: the server is of an earlier version. */
@@ -99,7 +94,7 @@ export function pinnedIn(ca: string, { pin }: JoinToken): string {
 }
 
 /** Without `trust`, whoever answers is listened to: for what is checked by other means. */
-function call(
+async function call(
   server: RestServer,
   method: string,
   path: string,
@@ -117,44 +112,25 @@ function call(
     },
     signal: AbortSignal.timeout(timeoutMs),
   };
-  return new Promise((resolve, reject) => {
-    const failed = (cause: Error): void => {
-      const { code } = cause as NodeJS.ErrnoException;
-      if (code !== undefined && isVerificationFault(code)) {
-        reject(
-          new UntrustedServer(exitCodes.refused, `${server.url} shows no certificate of this installation: ${code}`, {
-            cause,
-          }),
-        );
-        return;
-      }
-      const why = cause.name === 'TimeoutError' ? 'no answer came in time' : (code ?? cause.message);
-      reject(new CliError(exitCodes.unreachable, `${server.url} cannot be reached: ${why}`, { cause }));
-    };
-    const sent =
-      url.protocol === 'https:'
-        ? requestHttps(url, { ...options, ...tlsOptions(server, trust) })
-        : requestHttp(url, options);
-    sent.once('error', failed);
-    sent.once('response', (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on('data', (chunk: Buffer) => {
-        chunks.push(chunk);
-        bytes += chunk.byteLength;
-        if (bytes > maxAnswerBytes) sent.destroy(new Error('the answer is too large'));
-      });
-      response.once('error', failed);
-      response.once('end', () => {
-        try {
-          resolve(read(server.url, response.statusCode ?? 0, Buffer.concat(chunks).toString()));
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
-    sent.end(text);
+  const asked =
+    url.protocol === 'https:'
+      ? requestHttps(url, { ...options, ...tlsOptions(server, trust) })
+      : requestHttp(url, options);
+  const answer = await answerTo(asked, { body: text, maxBytes: maxAnswerBytes }).catch((cause: Error) => {
+    throw unanswered(server.url, cause);
   });
+  return read(server.url, answer.status, answer.text);
+}
+
+function unanswered(server: string, cause: Error): CliError {
+  const { code } = cause as NodeJS.ErrnoException;
+  if (code !== undefined && isVerificationFault(code)) {
+    const words = `${server} shows no certificate of this installation: ${code}`;
+    return new UntrustedServer(exitCodes.refused, words, { cause });
+  }
+  const said = cause instanceof FairwayError ? cause.message : (code ?? cause.message);
+  const why = cause.name === 'TimeoutError' ? 'no answer came in time' : said;
+  return new CliError(exitCodes.unreachable, `${server} cannot be reached: ${why}`, { cause });
 }
 
 /**

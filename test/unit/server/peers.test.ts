@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { BoundedAnswer } from '../../../src/lib/bounded-answer.ts';
 import { createControllerKey } from '../../../src/pki/index.ts';
 import type { OwnProxies } from '../../../src/server/own-proxies.ts';
 import { createPeerDoor } from '../../../src/server/peer-door.ts';
 import { maxSkewMs, peerScheme } from '../../../src/server/peer-question.ts';
-import type { PeerPost, PeerReply } from '../../../src/server/peer-request.ts';
+import type { PeerPost } from '../../../src/server/peer-request.ts';
 import { createPeers } from '../../../src/server/peers.ts';
 import type { ControllerRecord } from '../../../src/status/index.ts';
 
@@ -51,7 +52,7 @@ function rig() {
   const door = createPeerDoor({ run: 'run-b', records, own, now: () => clock.b });
   const posts: PeerPost[] = [];
   const limits: number[] = [];
-  let reply = async ({ authorization, body }: PeerPost, _signal: AbortSignal): Promise<PeerReply> => ({
+  let reply = async ({ authorization, body }: PeerPost, _signal: AbortSignal): Promise<BoundedAnswer> => ({
     status: 200,
     text: JSON.stringify({ answer: door.answer(authorization, body) }),
   });
@@ -80,7 +81,7 @@ function rig() {
 
 const question = { ask: 'compare' } as const;
 const never = (_post: PeerPost, signal: AbortSignal) =>
-  new Promise<PeerReply>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  new Promise<BoundedAnswer>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
 describe('the door', () => {
   it('answers another controller', async () => {

@@ -1,0 +1,36 @@
+import type { ClientRequest } from 'node:http';
+import { FairwayError } from './errors.ts';
+
+export interface BoundedAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/**
+ * Sends a request with its body and reads the answer, no more of it than `maxBytes`. Rejects with what keeps it from coming
+ * whole; `TooLarge` when there is more.
+ */
+export function answerTo(
+  asked: ClientRequest,
+  { body, maxBytes }: { readonly body: Uint8Array | string | undefined; readonly maxBytes: number },
+): Promise<BoundedAnswer> {
+  return new Promise((resolve, reject) => {
+    asked.once('error', reject);
+    asked.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        bytes += chunk.byteLength;
+        if (bytes > maxBytes) {
+          response.destroy(new FairwayError('TooLarge', `reading an answer: it has more than ${maxBytes} bytes`));
+        }
+      });
+      response.once('error', reject);
+      response.once('end', () => {
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+      });
+    });
+    asked.end(body);
+  });
+}
