@@ -259,9 +259,11 @@ export interface Backups {
 
 export interface Restored {
   readonly entries: number;
+  /** Of the store now. */
   readonly revision: string;
   readonly backup: { readonly revision: string; readonly createdAt: string };
 }
+
 /** What happened, as this controller's View has it. */
 export interface Events {
   list(): Iterable<EventRecord>;

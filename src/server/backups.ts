@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Backups, Restored } from '../api/index.ts';
 import { type BackupEntry, type BackupHeader, encodeBackup, invalidBackup, readBackup } from '../lib/backup.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FairwayError } from '../lib/errors.ts';
@@ -23,25 +24,6 @@ import type { Logger } from '../telemetry/log.ts';
 import type { DataKeys } from './data-keys.ts';
 import { continuedKeys, type Seal, schemaVersion } from './schema.ts';
 
-/** Everything in the store, out and in. One per controller. */
-export interface Backups {
-  /** The text of a backup, as of now. */
-  backup(): Promise<AsyncIterable<string>>;
-  /**
-   * Replaces everything in the store by a backup. Throws before anything is written when the backup cannot be used
-   * (`InvalidBackup`) or the store holds objects and `force` is not given (`StoreNotEmpty`); after that the store stays
-   * marked as not whole until a restore has come to its end.
-   */
-  restore(body: AsyncIterable<Uint8Array>, options: { readonly force: boolean }): Promise<Restored>;
-}
-
-export interface Restored {
-  readonly entries: number;
-  /** Of the store now. */
-  readonly revision: string;
-  readonly backup: { readonly revision: string; readonly createdAt: string };
-}
-
 export interface BackupsOptions {
   /** The store itself: secrets are sealed in it. */
   readonly store: Store;
@@ -59,6 +41,10 @@ const perCommit = { operations: 100, bytes: 512 * 1024 };
 /** Objects of these keys are in every store from the start. */
 const builtIn = new Set(['Scope/default', 'Scope/system', 'RoleBinding/admin']);
 
+/**
+ * Everything in the store, out and in. One per controller. From the first write of a restore on the store is marked as not
+ * whole, until a restore has come to its end.
+ */
 export function createBackups(options: BackupsOptions): Backups {
   const { store, seal, newId, log } = options;
   let isRestoring = false;

@@ -1,9 +1,10 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
+import type { Backups } from '../api/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 import { type ContinuedStore, openContinuedStore, type Store } from '../store/index.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { type Backups, createBackups } from './backups.ts';
+import { createBackups } from './backups.ts';
 import { type DataKeyFollower, followDataKeys } from './data-key-follower.ts';
 import { openStore } from './open-store.ts';
 import { continuedKeys, openSchema } from './schema.ts';
