@@ -1,12 +1,10 @@
 /** Several controllers on a real etcd: who leads, what each knows of the others, and what each serves. */
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { typeUrls } from '../../src/xds/index.ts';
-import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
-import type { Missing } from '../support/etcd.ts';
+import { type Controller, put, useTestCluster } from '../support/controllers.ts';
 import { startToyProxy, type ToyProxy } from '../support/toy-proxy.ts';
 import { until } from '../support/until.ts';
 
-let started: TestCluster | Missing;
 const controllers: Controller[] = [];
 const [a, b, c] = [0, 1, 2].map((i) => () => controllers[i] as Controller) as [
   () => Controller,
@@ -14,19 +12,9 @@ const [a, b, c] = [0, 1, 2].map((i) => () => controllers[i] as Controller) as [
   () => Controller,
 ];
 
-beforeAll(async () => {
-  started = await startTestCluster();
-  if ('missing' in started) return;
-  for (const name of ['a', 'b', 'c']) controllers.push(await started.start(name));
+const shared = useTestCluster(async (cluster) => {
+  for (const name of ['a', 'b', 'c']) controllers.push(await cluster.start(name));
   for (const [path, spec] of Object.entries(objects)) await put(a(), path, spec);
-});
-
-afterAll(async () => {
-  if ('close' in started) await started.close();
-});
-
-beforeEach((context) => {
-  if ('missing' in started) context.skip(started.missing);
 });
 
 const objects = {
@@ -37,21 +25,6 @@ const objects = {
     listeners: [{ name: 'web', port: 8080, protocol: 'HTTP', defaultAction: { forward: [{ pool: 'web' }] } }],
   },
 };
-const kinds: Readonly<Record<string, string>> = {
-  fleets: 'Fleet',
-  'backend-pools': 'BackendPool',
-  'virtual-services': 'VirtualService',
-};
-
-async function put(controller: Controller, path: string, spec: unknown) {
-  const [name, plural, scope] = path.split('/').reverse() as [string, string, string?];
-  const metadata = { name, ...(scope === undefined ? {} : { scope }) };
-  const object = { apiVersion: 'fairway/v1', kind: kinds[plural], metadata, spec };
-  const answer = await controller.call('PUT', `/v1/${path}`, object);
-  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
-  return answer.body as { metadata: { revision: string; generation: number } };
-}
-
 const pool = (port: number) => ({ members: [{ address: '127.0.0.1', port }] });
 const poolPath = 'scopes/default/backend-pools/web';
 
@@ -175,7 +148,7 @@ describe('a proxy', () => {
 test('the parts of a controller run apart, and each goes on without the others', async () => {
   const parts = ['api', 'xds', 'control'] as const;
   const start = (role: string) =>
-    (started as TestCluster).start(`only-${role}`, { flags: ['--roles', role, '--etcd-prefix', '/apart'] });
+    shared.cluster.start(`only-${role}`, { flags: ['--roles', role, '--etcd-prefix', '/apart'] });
   const [api, xds, control] = (await Promise.all(parts.map(start))) as [Controller, Controller, Controller];
   for (const [path, spec] of Object.entries(objects)) await put(api, path, spec);
   const told = await until('all to be known', async () => {

@@ -2,29 +2,20 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newDataKey } from '../../src/lib/sealer.ts';
 import { certificate, keyFragments, pem } from '../support/api.ts';
-import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
-import type { Missing } from '../support/etcd.ts';
+import { type Controller, type TestCluster, useTestCluster } from '../support/controllers.ts';
 import { until } from '../support/until.ts';
 
 let folder: string;
-let started: TestCluster | Missing;
+const shared = useTestCluster();
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fairway-data-keys-'));
-  started = await startTestCluster();
 });
 
-afterAll(async () => {
-  if ('close' in started) await started.close();
-  await rm(folder, { recursive: true });
-});
-
-beforeEach((context) => {
-  if ('missing' in started) context.skip(started.missing);
-});
+afterAll(() => rm(folder, { recursive: true }));
 
 const [former, newer] = [newDataKey(), newDataKey()];
 
@@ -56,7 +47,7 @@ function withoutKey(name: string, algorithm: 'p256' | 'p384', allowedScopes: rea
 }
 
 test('is replaced without a restart: all open what either has sealed, and nothing secret is told', async () => {
-  const cluster = started as TestCluster;
+  const { cluster } = shared;
   const all = await Promise.all(['a', 'b', 'c'].map((name) => start(cluster, name)));
   const [a, b, c] = all as [Keyed, Keyed, Keyed];
   const answers: string[] = [];

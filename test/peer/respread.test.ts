@@ -1,22 +1,13 @@
 /** Sixty streams on three controllers: one is killed and comes back, and in a while each has its share again. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { createDeltaClient, encodeNode, typeUrls } from '../../src/xds/index.ts';
 import { connectDelta, type DeltaConnection } from '../../src/xds/io/index.ts';
-import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
-import type { Missing } from '../support/etcd.ts';
+import { type Controller, put, useTestCluster } from '../support/controllers.ts';
 import { freePort } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 
-let started: TestCluster | Missing;
-
-beforeAll(async () => {
-  started = await startTestCluster();
-});
-
-afterAll(async () => {
-  if ('close' in started) await started.close();
-});
+const shared = useTestCluster();
 
 const proxies = 60;
 const pools = ['web', 'api', 'shop'];
@@ -82,27 +73,20 @@ class RoundRobinProxy {
 
 test('a controller that comes back gets its share again, and no proxy is sent what it has', {
   timeout: 120_000,
-}, async (context) => {
-  if ('missing' in started) return context.skip(started.missing);
-  const cluster = started;
+}, async () => {
+  const { cluster } = shared;
   const ports = [await freePort(), await freePort(), await freePort()];
   const start = (name: string, i: number) =>
     cluster.start(name, { flags: ['--xds-listen', `127.0.0.1:${ports[i]}`, '--respread-after', '2s'] });
   const [a, b] = [await start('a', 0), await start('b', 1)];
   let c: Controller = await start('c', 2);
-  const put = async (path: string, kind: string, spec: unknown) => {
-    const [name, , scope] = path.split('/').reverse();
-    const metadata = { name, ...(scope === undefined ? {} : { scope }) };
-    const answer = await a.call('PUT', `/v1/${path}`, { apiVersion: 'fairway/v1', kind, metadata, spec });
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
-  };
-  await put('fleets/edge', 'Fleet', {});
+  await put(a, 'fleets/edge', {});
   for (const [i, name] of pools.entries()) {
-    await put(`scopes/default/backend-pools/${name}`, 'BackendPool', {
+    await put(a, `scopes/default/backend-pools/${name}`, {
       members: [{ address: '127.0.0.1', port: 9001 + i }],
     });
   }
-  await put('scopes/default/virtual-services/shop', 'VirtualService', {
+  await put(a, 'scopes/default/virtual-services/shop', {
     fleet: 'edge',
     listeners: pools.map((pool, i) => ({ name: pool, port: 8080 + i, protocol: 'TCP', defaultAction: { pool } })),
   });

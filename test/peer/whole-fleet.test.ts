@@ -1,32 +1,20 @@
 /** Three controllers on a real etcd, a proxy with each: whichever is asked answers for all, as far as they answer. */
 import { get } from 'node:https';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { serverDefaults } from '../../src/config/index.ts';
 import { newDataKey } from '../../src/lib/sealer.ts';
 import { startServer } from '../../src/server/index.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { runHere } from '../support/command-line.ts';
-import { type Controller, startTestCluster, type TestCluster } from '../support/controllers.ts';
-import type { Missing } from '../support/etcd.ts';
+import { type Controller, put, useTestCluster } from '../support/controllers.ts';
 import { startToyProxy } from '../support/toy-proxy.ts';
 import { until } from '../support/until.ts';
 
-let started: TestCluster | Missing;
 const controllers: Controller[] = [];
 const nodes = ['lb-a', 'lb-b', 'lb-c'];
 
-beforeAll(async () => {
-  started = await startTestCluster();
-  if ('missing' in started) return;
-  for (const name of ['a', 'b', 'c']) controllers.push(await started.start(name));
-});
-
-afterAll(async () => {
-  if ('close' in started) await started.close();
-});
-
-beforeEach((context) => {
-  if ('missing' in started) context.skip(started.missing);
+const shared = useTestCluster(async (cluster) => {
+  for (const name of ['a', 'b', 'c']) controllers.push(await cluster.start(name));
 });
 
 interface WireProxy {
@@ -35,21 +23,14 @@ interface WireProxy {
   readonly state: string;
 }
 
-const put = async (controller: Controller, path: string, kind: string, spec: unknown) => {
-  const [name, , scope] = path.split('/').reverse();
-  const metadata = { name, ...(scope === undefined ? {} : { scope }) };
-  const answer = await controller.call('PUT', `/v1/${path}`, { apiVersion: 'fairway/v1', kind, metadata, spec });
-  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
-  return answer.body.metadata.revision as string;
-};
 const pool = (port: number) => ({ members: [{ address: '127.0.0.1', port }] });
 const poolPath = 'scopes/default/backend-pools/web';
 
 test('each controller answers for all, and says who does not answer', { timeout: 60_000 }, async () => {
   const [a, b, c] = controllers as [Controller, Controller, Controller];
-  await put(a, 'fleets/edge', 'Fleet', {});
-  await put(a, poolPath, 'BackendPool', pool(9001));
-  await put(a, 'scopes/default/virtual-services/shop', 'VirtualService', {
+  await put(a, 'fleets/edge', {});
+  await put(a, poolPath, pool(9001));
+  await put(a, 'scopes/default/virtual-services/shop', {
     fleet: 'edge',
     listeners: [{ name: 'web', port: 8080, protocol: 'TCP', defaultAction: { pool: 'web' } }],
   });
@@ -89,7 +70,7 @@ test('each controller answers for all, and says who does not answer', { timeout:
     expect((await controller.call('GET', '/v1/proxies/nobody')).status).toBe(404);
   }
 
-  const revision = await put(b, poolPath, 'BackendPool', pool(9002));
+  const { revision } = (await put(b, poolPath, pool(9002))).metadata;
   for (const controller of controllers) {
     let last: unknown;
     await until(
@@ -151,7 +132,7 @@ function read(address: string, path: string): Promise<{ readonly items: unknown[
 }
 
 test('controllers with certificates of their own authority know each other by these', async () => {
-  const { etcd } = started as TestCluster;
+  const { etcd } = shared.cluster;
   const dataKeys = newDataKey();
   const addresses: string[] = [];
   for (const name of ['d', 'e']) {

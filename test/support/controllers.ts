@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { newDataKey } from '../../src/lib/sealer.ts';
 import { type EtcdCluster, type Missing, startEtcdCluster } from './etcd.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
@@ -90,6 +91,52 @@ export async function startTestCluster(members = 1): Promise<TestCluster | Missi
       await rm(folder, { recursive: true });
     },
   };
+}
+
+/**
+ * For a file of tests: a cluster for all of them, and what `prepare` does to it once. Where there is no etcd they are
+ * skipped, and it is said why.
+ */
+export function useTestCluster(prepare: (cluster: TestCluster) => Promise<void> = async () => undefined): {
+  readonly cluster: TestCluster;
+} {
+  let started: TestCluster | Missing | undefined;
+  beforeAll(async () => {
+    started = await startTestCluster();
+    if (!('missing' in started)) await prepare(started);
+  });
+  afterAll(async () => {
+    if (started !== undefined && 'close' in started) await started.close();
+  });
+  beforeEach((context) => {
+    if (started !== undefined && 'missing' in started) context.skip(started.missing);
+  });
+  return {
+    get cluster() {
+      if (started === undefined || 'missing' in started) throw new Error('there is no cluster');
+      return started;
+    },
+  };
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  fleets: 'Fleet',
+  'backend-pools': 'BackendPool',
+  'virtual-services': 'VirtualService',
+};
+
+/** Creates or replaces the object of a path such as `scopes/default/backend-pools/web`. */
+export function write(controller: Controller, path: string, spec: unknown): Promise<Answer> {
+  const [name, plural = '', scope] = path.split('/').reverse();
+  const metadata = { name, ...(scope === undefined ? {} : { scope }) };
+  return controller.call('PUT', `/v1/${path}`, { apiVersion: 'fairway/v1', kind: kinds[plural], metadata, spec });
+}
+
+/** The same; fails unless it is accepted. */
+export async function put(controller: Controller, path: string, spec: unknown) {
+  const { status, body } = await write(controller, path, spec);
+  expect(status, JSON.stringify(body)).toBeLessThan(300);
+  return body as { readonly metadata: { readonly revision: string; readonly generation: number } };
 }
 
 function controllerOf(name: string, server: ServerProcess): Controller {
