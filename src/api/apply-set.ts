@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FairwayError, type FieldError } from '../lib/errors.ts';
+import { nextTurn } from '../lib/next-turn.ts';
 import { type FairwayObject, kindNames, type ObjectKey, parseObjectKey } from '../model/index.ts';
 import type { Authority } from './auth/authority.ts';
 import { completing, invalidObject, parseDraft } from './draft.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from '../lib/next-turn.ts';
 import { apiVersion, type FairwayObject, type Kind, kindNames } from '../model/index.ts';
 import { compareObjects, firstAfter, type PageStart, writeContinue } from './page.ts';
 import type { View } from './ports.ts';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityKey } from '../access/index.ts';
 import { FairwayError } from '../lib/errors.ts';
+import { nextTurn } from '../lib/next-turn.ts';
 import type { Kind } from '../model/index.ts';
 import { revisionHeader } from './answer.ts';
 import type { Api } from './api.ts';

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from './next-turn.ts';
 
 /** Work on the event loop is given up for others after this time. */
 const sliceMs = 4;

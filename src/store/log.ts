@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FairwayError, InvariantError } from '../lib/errors.ts';
+import { nextTurn } from '../lib/next-turn.ts';
 import type { Revision, WatchEvent } from './store.ts';
 
 /** How far a log reaches back: over either number the oldest commits are dropped; the newest is always kept. */

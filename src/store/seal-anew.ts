@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beginSlice } from '../lib/in-slices.ts';
+import { nextTurn } from '../lib/next-turn.ts';
 import type { Sealer } from '../lib/sealer.ts';
 import { openValue, type SecretsAt, sealingOf, sealValue } from './secrets.ts';
 import type { Entry, Store } from './store.ts';

@@ -4,6 +4,8 @@
  * them.
  */
 
+import { inNextTurn } from '../../lib/next-turn.ts';
+
 /** Nothing in it may be used by the sender any more. */
 export interface Parcel<Rare> {
   /** Records: number of the call, size, and so many bytes; of `rareMark` there is no size: the next of `rare` is meant. */
@@ -108,7 +110,7 @@ export class Inbox<Rare> {
   #bytes: Buffer | undefined;
   #at = 0;
   #rareAt = 0;
-  #next: NodeJS.Immediate | undefined;
+  #planned = false;
 
   constructor(options: InboxOptions<Rare>) {
     this.#options = options;
@@ -116,11 +118,17 @@ export class Inbox<Rare> {
 
   take(parcel: Parcel<Rare>): void {
     this.#parcels.push(parcel);
-    if (this.#next === undefined) this.#turn();
+    this.#plan();
+  }
+
+  #plan(): void {
+    if (this.#planned) return;
+    this.#planned = true;
+    inNextTurn(this.#run);
   }
 
   #turn(): void {
-    this.#next = undefined;
+    this.#planned = false;
     const end = performance.now() + sliceMs;
     for (let parcel = this.#parcels[0]; parcel !== undefined; parcel = this.#parcels[0]) {
       this.#bytes ??= Buffer.from(parcel.bytes);
@@ -132,7 +140,7 @@ export class Inbox<Rare> {
         this.#rareAt = 0;
       }
       if (performance.now() < end) continue;
-      this.#next = setImmediate(this.#run);
+      this.#plan();
       return;
     }
   }

@@ -4,6 +4,7 @@
  */
 import type { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
+import { inNextTurn } from '../../lib/next-turn.ts';
 import { err, ok, type Result } from '../../lib/result.ts';
 import { type SliceMeter, unmeasured } from '../../lib/slices.ts';
 import type { LiveTls } from '../../lib/tls-files.ts';
@@ -101,7 +102,8 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     },
   });
   let closing = false;
-  let turn: NodeJS.Immediate | undefined;
+  let closed = false;
+  let planned = false;
   let timer: NodeJS.Timeout | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
   let comparing: NodeJS.Timeout;
@@ -114,8 +116,16 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     comparing.unref();
   }
 
+  function plan(): void {
+    if (planned) return;
+    planned = true;
+    inNextTurn(() => {
+      planned = false;
+      if (!closed) work();
+    });
+  }
+
   function work(): void {
-    turn = undefined;
     slices.begin();
     hub.tick(clock());
     const end = performance.now() + sliceMs;
@@ -125,7 +135,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       if (done.kind === 'frame') connections.get(done.stream)?.write(done.frame);
       else if (done.kind === 'refused') connections.get(done.stream)?.refuse(done.error);
       if (performance.now() >= end) {
-        turn = setImmediate(work);
+        plan();
         break;
       }
     }
@@ -151,7 +161,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     timer = setTimeout(
       () => {
         timerAt = Number.POSITIVE_INFINITY;
-        work();
+        plan();
       },
       Math.min(Math.max(0, deadline - clock()), maxTimerMs),
     );
@@ -234,9 +244,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     },
   });
   const { port } = server;
-  hub.onWork(() => {
-    turn ??= setImmediate(work);
-  });
+  hub.onWork(plan);
   compareLater();
   log.info({ event: 'xds_listening', host: listen.host, port });
 
@@ -268,7 +276,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
       clearTimeout(comparing);
       slowClients.close();
       for (const timeout of ages.values()) clearTimeout(timeout);
-      if (turn !== undefined) clearImmediate(turn);
+      closed = true;
       hub.onWork(() => {});
       report();
     },
