@@ -30,6 +30,11 @@ export class Agenda {
     return this.#single.size + (this.#list === undefined ? 0 : this.#list.names.length - this.#at - this.#done.size);
   }
 
+  /** There is nothing to be looked at, now or when it has waited. */
+  get isEmpty(): boolean {
+    return this.#list === undefined && this.#single.size === 0 && this.#forced.size === 0;
+  }
+
   has(name: string): boolean {
     return this.#single.has(name) || this.#isListed(name);
   }
@@ -105,7 +110,7 @@ export class Agenda {
     if (this.#at >= names.length) this.#list = undefined;
   }
 
-  *keys(): Generator<string> {
+  *keys(): Generator<string, undefined> {
     const list = this.#list;
     for (let at = this.#at; list !== undefined && list === this.#list && at < list.names.length; at += 1) {
       const name = list.names[at] as string;

@@ -10,23 +10,39 @@ import type { TypeState } from './type-state.ts';
  * Both collections are completed to all that makes the response differ from what is acknowledged. A refusal may mean
  * any of it, and an answer stands for all the responses before it, which a client that was busy does not answer.
  */
-export function contentOf(state: TypeState, puts: Map<string, Resource>, removals: Set<string>): Iterable<Resource> {
-  const content = new Map<string, Resource>();
-  for (const [name, form] of state.held) {
-    if (form.needs === undefined) throw new InvariantError(`${name} was acknowledged but is not known`);
-    content.set(name, form);
+export function contentOf(state: TypeState, puts: Map<string, Resource>, removals: Set<string>): readonly Resource[] {
+  if (state.held.size === 0 && state.flying.isEmpty) return [...puts.values()];
+  const content: Resource[] = [];
+  const given = puts.size;
+  const { held, flying } = state;
+  const isAtRest = flying.isEmpty;
+  // In one go, for it is made with each change of any of ten thousand, for each stream; and all in the places that they
+  // had before, for the sake of what is shared of the bytes.
+  for (const [name, form] of held) {
+    const flight = isAtRest ? undefined : flying.get(name);
+    const next =
+      puts.get(name) ?? (removals.has(name) ? undefined : flight === undefined ? form : flight.puts.get(name));
+    if (next === undefined) {
+      removals.add(name);
+      continue;
+    }
+    if (next.needs === undefined) throw new InvariantError(`${name} was acknowledged but is not known`);
+    content.push(next);
+    if (next.hash !== form.hash) puts.set(name, next);
   }
-  for (const [name, flight] of state.flying) {
-    const form = flight.puts.get(name);
-    if (form === undefined) content.delete(name);
-    else content.set(name, form);
+  for (const [name, flight] of isAtRest ? [] : flying) {
+    if (held.has(name)) continue;
+    const form = puts.get(name) ?? (removals.has(name) ? undefined : flight.puts.get(name));
+    if (form !== undefined) {
+      content.push(form);
+      puts.set(name, form);
+    } else if (!flight.puts.has(name)) removals.add(name);
   }
-  for (const name of removals) content.delete(name);
-  for (const [name, resource] of puts) content.set(name, resource);
-  for (const [name, resource] of content) {
-    if (state.held.get(name)?.hash !== resource.hash) puts.set(name, resource);
+  let at = 0;
+  for (const [name, resource] of puts) {
+    at += 1;
+    if (at > given) break;
+    if (!held.has(name) && (isAtRest || flying.get(name) === undefined)) content.push(resource);
   }
-  for (const name of state.held.keys()) if (!content.has(name)) removals.add(name);
-  for (const [name, flight] of state.flying) if (!flight.puts.has(name) && !content.has(name)) removals.add(name);
-  return content.values();
+  return content;
 }

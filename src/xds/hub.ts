@@ -26,6 +26,7 @@ import type { Progress } from './progress.ts';
 import { Requests } from './requests.ts';
 import type { Commit, TypeUrl } from './resource.ts';
 import { createRoster } from './roster.ts';
+import { Runs } from './runs.ts';
 import { Session, type StreamError } from './session.ts';
 import { readSotwRequest, type SotwRequest } from './sotw-wire.ts';
 import type { PeerIdentity, SessionHost, SessionOptions, Stream, Trust } from './stream.ts';
@@ -184,6 +185,7 @@ export function createHub(options: HubOptions): Hub {
     table,
     forms,
     batches,
+    runs: new Runs(),
     editions: new Editions(sessionOptions.shareFrom),
     nameLists: new NameLists(table),
     fills: new Fills(table),

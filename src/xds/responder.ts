@@ -10,9 +10,8 @@ import { contentOf } from './full-set.ts';
 import { judge } from './judge.ts';
 import type { Names } from './name-set.ts';
 import { lostNeeds, visible } from './needs.ts';
-import { finish } from './pieces.ts';
+import { finish, type Pieces, perPiece } from './pieces.ts';
 import { type Resource, typeUrls } from './resource.ts';
-import { anyField } from './sotw-wire.ts';
 import type { Stream } from './stream.ts';
 import type { Entry } from './table.ts';
 import type { TypeState } from './type-state.ts';
@@ -35,8 +34,11 @@ interface Changes {
 const noRemovals: readonly string[] = [];
 const none: Names = new Set();
 
-/** The next response of a type, or undefined when there is none to send now. */
-export function respond(stream: Stream, state: TypeState, now: number): Frame | undefined {
+/**
+ * The next response of a type, or undefined when there is none to send now. It counts as sent; one that is very large is
+ * put together in pieces, and nothing else may be sent before it.
+ */
+export function respond(stream: Stream, state: TypeState, now: number): Frame | Pieces<Frame> | undefined {
   if (state.recheck) {
     state.recheck = false;
     state.waitingUntil = never;
@@ -119,18 +121,19 @@ function collect(stream: Stream, state: TypeState, now: number): Changes {
  * what was judged is kept. Suspects go alone, beside what is known to be good; undefined: not to be sent yet.
  */
 function collectWhole(stream: Stream, state: TypeState, now: number): Changes | undefined {
-  let judged = 0;
-  let suspect: Entry | undefined;
-  for (const name of state.agenda) {
-    judged += 1;
-    if (judged > maxJudged) {
+  state.judging ??= { names: state.agenda.keys(), suspect: undefined };
+  const { judging } = state;
+  for (let judged = 0; ; judged += 1) {
+    if (judged === perPiece) {
       stream.unfinished = true;
       return undefined;
     }
+    const { done, value: name } = judging.names.next();
+    if (done) break;
     const decision = judge(stream, state, name, now);
     state.prepared.delete(name);
     if (decision === 'leave') state.leave(name);
-    else if (typeof decision === 'object' && stream.goesAlone(state, decision.resource)) suspect ??= decision;
+    else if (typeof decision === 'object' && stream.goesAlone(state, decision.resource)) judging.suspect ??= name;
     else {
       state.agenda.postpone(name);
       if (decision === 'wait') continue;
@@ -138,6 +141,9 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Changes | 
       state.prepared.set(name, decision);
     }
   }
+  state.judging = undefined;
+  // What came to the agenda after the end of the way was in sight has one of its own.
+  if (judging.suspect === undefined && state.prepared.size === 0) stream.unfinished = state.agenda.size > 0;
   // What an earlier stream brought the client is not known: left out of the first set, it would be taken away.
   if (state.sentRevision === 0 && state.waitsToPut) return undefined;
   const puts: Entry[] = [];
@@ -146,8 +152,17 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Changes | 
     if (decision === 'remove') removals.push(name);
     else puts.push(decision);
   }
-  if (state.prepared.size > 0 || suspect === undefined) return { puts, removals };
-  return state.inWindow > 0 ? undefined : { puts: [suspect], removals };
+  if (state.prepared.size > 0 || judging.suspect === undefined) {
+    // At once: name by name it is much work, when it is ten thousand.
+    state.prepared.clear();
+    return { puts, removals };
+  }
+  if (state.inWindow > 0) return undefined;
+  // Since it was looked at, anything may have happened to it.
+  const suspect = judge(stream, state, judging.suspect, now);
+  if (typeof suspect === 'object' && stream.goesAlone(state, suspect.resource)) return { puts: [suspect], removals };
+  stream.unfinished = true;
+  return undefined;
 }
 
 /** What another stream was sent, to one that is like it. */
@@ -162,13 +177,21 @@ function sendFill(stream: Stream, state: TypeState, { entries, warmupMs, uses }:
   return dispatch(stream, state, contents, { nonce: stream.nextNonce(), older: noneOlder, warmupMs }, now);
 }
 
-function send(stream: Stream, state: TypeState, { puts, removals }: Changes, whole: boolean, now: number): Frame {
+function send(
+  stream: Stream,
+  state: TypeState,
+  { puts, removals }: Changes,
+  whole: boolean,
+  now: number,
+): Frame | Pieces<Frame> {
   const nonce = stream.nextNonce();
   if (state.type === typeUrls.listener) linger(stream, state, puts, removals, nonce);
   if (state.type === typeUrls.cluster) follow(stream, state, puts);
   let warmupMs = 0;
+  const { isPlain } = state;
   for (const { resource, isPart } of puts) {
     if (resource.warmupMs !== undefined) warmupMs = Math.max(warmupMs, resource.warmupMs);
+    if (isPlain) continue;
     const waiting = isPart ? state.waiting.get(resource.name) : undefined;
     state.leave(resource.name);
     if (waiting !== undefined) state.waiting.set(resource.name, waiting);
@@ -187,19 +210,54 @@ function send(stream: Stream, state: TypeState, { puts, removals }: Changes, who
     state.refused.delete(name);
     state.suspects.delete(name);
   }
-  const contents = contentsOf(stream, state, puts, removals, whole, now);
-  const older = olderOf(state, puts, contents.forms);
-  return dispatch(stream, state, contents, { nonce, older, warmupMs }, now);
+  if (stream.protocol === 'delta') {
+    const contents = { ...stream.host.batches.of(state.type, puts, now), gone: removals, removed: removals };
+    return dispatch(stream, state, contents, { nonce, older: olderOf(state, puts, contents.forms), warmupMs }, now);
+  }
+  const { forms, gone, resources } = setOf(state, puts, removals, whole);
+  const own = { nonce, older: olderOf(state, puts, forms), warmupMs };
+  return dispatchSet(stream, state, { forms, gone, resources }, own, now);
 }
+
+type Own = Pick<Response, 'nonce' | 'older'> & { readonly warmupMs: number };
 
 /** Notes a response as sent, and frames it. */
 function dispatch(
   stream: Stream,
   state: TypeState,
   { forms, gone, chunks, removed }: Contents,
-  { nonce, older, warmupMs }: Pick<Response, 'nonce' | 'older'> & { readonly warmupMs: number },
+  own: Own,
   now: number,
 ): Frame {
+  noteSent(stream, state, { forms, gone }, own, now);
+  return frame(state, stream.host.responseHead(stream.protocol, state.type), { nonce: own.nonce, removed }, chunks);
+}
+
+/** The same of state-of-the-world; in pieces where it has very many resources. */
+function dispatchSet(
+  stream: Stream,
+  state: TypeState,
+  { forms, gone, resources }: ResourceSet,
+  own: Own,
+  now: number,
+): Frame | Pieces<Frame> {
+  noteSent(stream, state, { forms, gone }, own, now);
+  // As of now: what is committed while it is put together is not in it.
+  const head = stream.host.responseHead(stream.protocol, state.type);
+  const { runs } = stream.host;
+  function* framed(): Pieces<Frame> {
+    return frame(state, head, { nonce: own.nonce, removed: noRemovals }, yield* runs.join(resources));
+  }
+  return resources.length <= perPiece ? finish(framed()) : framed();
+}
+
+function noteSent(
+  stream: Stream,
+  state: TypeState,
+  { forms, gone }: Pick<Contents, 'forms' | 'gone'>,
+  { nonce, older, warmupMs }: Own,
+  now: number,
+): void {
   const { revision } = stream.table;
   state.owesAnswer = false;
   state.sentRevision = revision;
@@ -217,10 +275,18 @@ function dispatch(
   });
   const oldest = state.unanswered[0];
   if (oldest !== undefined && state.unanswered.length > maxUnanswered) abandon(stream, state, oldest, false);
-  const frame = frameResponse(stream.host.responseHead(stream.protocol, state.type), { nonce, removed }, chunks);
-  state.counts.sent += 1;
-  state.counts.sentBytes += frame.sizeBytes;
-  return frame;
+}
+
+function frame(
+  { counts }: TypeState,
+  head: Uint8Array,
+  own: { readonly nonce: string; readonly removed: readonly string[] },
+  chunks: readonly Uint8Array[],
+): Frame {
+  const made = frameResponse(head, own, chunks);
+  counts.sent += 1;
+  counts.sentBytes += made.sizeBytes;
+  return made;
 }
 
 const noneOlder: ReadonlyMap<string, number> = new Map();
@@ -250,32 +316,28 @@ interface Contents {
   readonly removed: readonly string[];
 }
 
-/** What the response stands for once it is accepted, and the bytes of its resources. */
-function contentsOf(
-  stream: Stream,
-  state: TypeState,
-  puts: readonly Entry[],
-  removals: readonly string[],
-  whole: boolean,
-  now: number,
-): Contents {
-  if (stream.protocol === 'delta')
-    return { ...stream.host.batches.of(state.type, puts, now), gone: removals, removed: removals };
+/** What a response of state-of-the-world stands for once it is accepted, and the resources that it holds. */
+interface ResourceSet extends Pick<Contents, 'forms' | 'gone'> {
+  readonly resources: readonly Resource[];
+}
+
+function setOf(state: TypeState, puts: readonly Entry[], removals: readonly string[], whole: boolean): ResourceSet {
   const forms = new Map(puts.map(({ resource }) => [resource.name, resource]));
   const gone = new Set(removals);
-  const content = whole ? contentOf(state, forms, gone) : forms.values();
-  return { forms, gone: [...gone], chunks: [...content].map(({ bytes }) => anyField(bytes)), removed: noRemovals };
+  const resources = whole ? contentOf(state, forms, gone) : [...forms.values()];
+  return { forms, gone: [...gone], resources };
 }
 
 /** Rule 35: a changed cluster warms until it gets its assignment, and Envoy does not ask again. */
 function follow(stream: Stream, clusters: TypeState, puts: readonly Entry[]): void {
   const assignments = stream.state(typeUrls.endpoint);
+  const isChanged = ({ name, hash }: Resource): boolean =>
+    clusters.expected(name)?.hash !== hash || clusters.pushesAgain > 0;
   for (const entry of puts) {
     for (const need of entry.resource.needs) stream.used.get(need.type)?.add(need.name);
-    const changed = clusters.expected(entry.resource.name)?.hash !== entry.resource.hash || clusters.pushesAgain > 0;
     for (const assignment of stream.table.assignmentsOf(entry)) {
       stream.used.get(typeUrls.endpoint)?.add(assignment);
-      if (changed && assignments?.wants(assignment)) assignments.mark(assignment, true);
+      if (assignments?.wants(assignment) && isChanged(entry.resource)) assignments.mark(assignment, true);
     }
   }
 }

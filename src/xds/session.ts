@@ -48,6 +48,8 @@ export class Session {
   #fillAt = never;
   #fillDue = false;
   #clusterRequestBy = never;
+  /** A response that counts as sent and is not put together yet. */
+  #making: Pieces<Frame> | undefined;
 
   constructor(host: SessionHost, opened: StreamOpened) {
     this.stream = new Stream(host, opened);
@@ -186,14 +188,24 @@ export class Session {
   /** The next frame, or undefined when there is nothing to send now. */
   next(now: number): Frame | undefined {
     const { stream } = this;
-    stream.round += 1;
     stream.unfinished = false;
+    if (this.#making !== undefined) return this.#make(this.#making);
+    stream.round += 1;
     // Never from an incomplete picture: what the table lacks would read as removed.
     if (!stream.table.ready || stream.trust === 'nothing') return undefined;
     for (const state of stream.astir) {
-      const frame = respond(stream, state, now);
-      if (frame !== undefined) return frame;
+      const response = respond(stream, state, now);
+      if (response !== undefined) return 'chunks' in response ? response : this.#make(response);
     }
+    return undefined;
+  }
+
+  /** Goes on with a large response. What is changed, asked or answered meanwhile concerns those after it. */
+  #make(making: Pieces<Frame>): Frame | undefined {
+    const { done, value } = making.next();
+    this.#making = done ? undefined : making;
+    if (done) return value;
+    this.stream.unfinished = true;
     return undefined;
   }
 
@@ -342,6 +354,7 @@ export class Session {
 
   close(now: number): void {
     if (this.stream.node !== undefined) this.stream.emit({ kind: 'closed' }, now);
+    this.#making = undefined;
     this.stream.end();
   }
 }

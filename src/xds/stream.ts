@@ -13,6 +13,7 @@ import { type Linger, type StreamView, visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
 import { maxStalledNames, type Progress, type Stall } from './progress.ts';
 import { type Need, type Resource, type TypeUrl, typeUrls } from './resource.ts';
+import type { Runs } from './runs.ts';
 import type { Table } from './table.ts';
 import { TypeState } from './type-state.ts';
 import { isKnownType } from './types.ts';
@@ -41,6 +42,7 @@ export interface SessionHost {
   /** Changes up to this revision have been marked on all streams. */
   readonly markedRevision: number;
   readonly batches: Batches;
+  readonly runs: Runs;
   readonly editions: Editions;
   readonly nameLists: NameLists;
   readonly fills: Fills;

@@ -57,6 +57,8 @@ export class TypeState {
   readonly waiting = new FewMap<string, Waiting>();
   /** Judged already, for a full set that is not judged to its end. */
   readonly prepared = new FewMap<string, Entry | 'remove'>();
+  /** The way through the agenda for that, and the first name met on it that goes alone. */
+  judging: { readonly names: Iterator<string, undefined>; suspect: string | undefined } | undefined;
   /** Names of a refused batch: each is sent again alone, so that a refusal names itself. */
   readonly suspects = new FewSet<string>();
   readonly refused = new FewMap<string, Refusal>();
@@ -133,6 +135,11 @@ export class TypeState {
   /** Something was refused, or may be there half-made. */
   get hasDoubts(): boolean {
     return this.suspects.size > 0 || this.refused.size > 0 || this.takeBack.size > 0;
+  }
+
+  /** Of no name is there anything to be looked at, to wait for or in doubt: to {@link leave} one changes nothing. */
+  get isPlain(): boolean {
+    return this.agenda.isEmpty && this.prepared.size === 0 && this.waiting.size === 0 && !this.hasDoubts;
   }
 
   refuse(name: string, refusal: Refusal): void {

@@ -3,7 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { encodeNode } from '../../../src/xds/index.ts';
 import { Requests } from '../../../src/xds/requests.ts';
 import { encodeDeltaRequest } from '../../../src/xds/wire.ts';
-import { type Client, cluster, endpoint, Rig, resource, route } from '../../support/xds-rig.ts';
+import {
+  type Client,
+  cluster,
+  endpoint,
+  Rig,
+  resource,
+  route,
+  type SotwClient,
+  sotwText,
+} from '../../support/xds-rig.ts';
 
 const named = (count: number, prefix = 'e'): string[] => Array.from({ length: count }, (_, at) => `${prefix}${at}`);
 
@@ -144,5 +153,90 @@ describe('a change at many streams', () => {
     expect(rig.hub.nextDeadline()).toBeLessThanOrEqual(rig.now);
     for (let turn = 0; turn < 3; turn += 1) rig.hub.tick(rig.now);
     expect(first + rig.events('stalled').length).toBe(streams);
+  });
+});
+
+describe('a full set of very many resources', () => {
+  const names = named(10_000, 'c');
+  const set = (rig: Rig, ...clients: SotwClient[]): readonly Uint8Array[][] => {
+    const frames = new Map<unknown, Uint8Array[]>();
+    for (let work = rig.hub.next(rig.now); work !== undefined; work = rig.hub.next(rig.now)) {
+      if (work.kind === 'frame') frames.set(work.stream, [...work.frame.chunks]);
+    }
+    return clients.map(({ stream }) => frames.get(stream) ?? []);
+  };
+
+  /** It is judged to its end: what is left is to put it together. */
+  function untilBegun(rig: Rig, { stream }: SotwClient): void {
+    while (rig.hub.fleet.stream(stream.id)?.types[0]?.sentRevision !== 1) {
+      expect(rig.hub.next(rig.now)?.kind).toBe('more');
+    }
+  }
+
+  it('is put together in pieces, between which others get their frames', () => {
+    const rig = new Rig();
+    rig.commit([...names.map((name) => resource(cluster, name)), resource(route, 'r')]);
+    const other = rig.join({ typeUrl: route, subscribe: ['r'] }, { id: 'n2', cluster: 'edge' });
+    other.settle();
+    const client = rig.openSotw();
+    client.want(cluster);
+    expect(piecesBefore(rig).more).toBeGreaterThan(18);
+    client.stream.close(rig.now);
+
+    const again = rig.openSotw();
+    again.want(cluster);
+    untilBegun(rig, again);
+    rig.commit([resource(route, 'r', '2')]);
+    const seen: unknown[] = [];
+    for (let work = rig.hub.next(rig.now); work !== undefined; work = rig.hub.next(rig.now)) {
+      if (work.kind === 'frame') seen.push(work.stream);
+    }
+    expect(seen).toEqual([other.stream, again.stream]);
+  });
+
+  it('is what it was when it was begun, and what changed since comes after it', () => {
+    const rig = new Rig();
+    rig.commit(names.map((name) => resource(cluster, name)));
+    const client = rig.openSotw();
+    client.want(cluster);
+    untilBegun(rig, client);
+    rig.commit([resource(cluster, 'c9999', '2')], { removals: [{ type: cluster, name: 'c0' }] });
+    const [first, second] = client.take();
+    expect(first).toMatchObject({ version: '1' });
+    expect(first?.resources).toHaveLength(names.length);
+    expect(first && sotwText(first)).toContain(' c9999=1');
+    client.ack(first);
+    const last = second ?? client.take()[0];
+    expect(last).toMatchObject({ version: '2' });
+    expect(last?.resources).toHaveLength(names.length - 1);
+    expect(last && sotwText(last)).toContain(' c9999=2');
+  });
+
+  it('is made of few pieces of memory, which all streams share, and of which a change makes one anew', () => {
+    const rig = new Rig();
+    rig.commit(names.map((name) => resource(cluster, name)));
+    const clients = ['n1', 'n2'].map((id) => rig.openSotw({}, { id, cluster: 'edge' }));
+    for (const client of clients) client.want(cluster);
+    const [ours = [], others = []] = set(rig, ...clients);
+    expect(ours.length).toBeLessThan(200);
+    // All but the nonce.
+    expect(others.filter((chunk) => !ours.includes(chunk))).toHaveLength(1);
+    rig.commit([resource(cluster, 'c5000', '2')]);
+    const [after = []] = set(rig, ...clients);
+    // And the version.
+    expect(after.filter((chunk) => !ours.includes(chunk))).toHaveLength(3);
+  });
+
+  it('that was refused is tried name by name, however many these are', () => {
+    const rig = new Rig();
+    const client = rig.openSotw();
+    rig.commit([]);
+    client.want(cluster);
+    client.settle();
+    rig.commit(names.map((name) => resource(cluster, name)));
+    client.nack(client.take()[0]);
+    const { more, frame } = piecesBefore(rig, 40_000);
+    expect(frame).toBe(true);
+    expect(more).toBeLessThan(40_000);
   });
 });
