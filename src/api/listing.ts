@@ -1,13 +1,10 @@
-import { Readable } from 'node:stream';
-import { nextTurn } from '../lib/next-turn.ts';
+import type { Readable } from 'node:stream';
 import { apiVersion, type FairwayObject, type Kind, kindNames } from '../model/index.ts';
+import { longAnswer } from './long-answer.ts';
 import { compareObjects, firstAfter, type PageStart, writeContinue } from './page.ts';
 import type { View } from './ports.ts';
 import { show } from './present.ts';
 import type { Selection } from './selection.ts';
-
-/** Objects turned into text in one turn of the event loop: a few milliseconds of work. */
-const objectsPerTurn = 100;
 
 /** All objects of each kind in the order of lists. One per API; sorted again only after objects came, went or changed. */
 export interface SortedObjects {
@@ -77,20 +74,5 @@ export function listAnswer(kind: Kind, page: Page, view: View): string | Readabl
   const { objects, revision, next } = page;
   const metadata = { revision: String(revision), ...(next !== undefined && { continue: next }) };
   const head = `${JSON.stringify({ apiVersion, kind: `${kind}List`, metadata }).slice(0, -1)},"items":[`;
-  if (objects.length <= objectsPerTurn) return `${head}${itemsText(objects, view)}]}`;
-  return Readable.from(slices(head, objects, view), { objectMode: false });
-}
-
-async function* slices(head: string, objects: readonly FairwayObject[], view: View): AsyncGenerator<string> {
-  let lead = head;
-  for (let start = 0; start < objects.length; start += objectsPerTurn) {
-    yield lead + itemsText(objects.slice(start, start + objectsPerTurn), view);
-    lead = ',';
-    await nextTurn();
-  }
-  yield ']}';
-}
-
-function itemsText(objects: readonly FairwayObject[], view: View): string {
-  return objects.map((object) => JSON.stringify(show(object, view))).join(',');
+  return longAnswer(head, objects, (object) => JSON.stringify(show(object, view)), ']}');
 }

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { sendJson } from './answer.ts';
+import { longAnswer } from './long-answer.ts';
 import { addPath } from './operation.ts';
 import type { Ports } from './ports.ts';
 import { readQuery } from './query.ts';
@@ -26,7 +28,12 @@ export function addPeer(app: FastifyInstance, { peer }: Ports): void {
         readQuery(request.query, {});
         reply.header('cache-control', 'no-store');
         const body = (request.body as Buffer | undefined) ?? nothing;
-        return { answer: peer.answer(request.headers.authorization, body) };
+        const answer = await peer.answer(request.headers.authorization, body);
+        // A line for each: so whoever asked can read it in slices, too.
+        const text = Array.isArray(answer)
+          ? longAnswer('{"answer":[\n', answer, (item) => JSON.stringify(item), '\n]}', ',\n')
+          : JSON.stringify({ answer });
+        return sendJson(reply, text);
       },
     },
   });

@@ -182,10 +182,10 @@ export interface Proxies {
 /** Where other controllers ask of the proxies that have their stream here. */
 export interface PeerDoor {
   /**
-   * Answers a signed question, of our own proxies and of no others. Throws `Unauthenticated` when it is not from another
+   * Answers a signed question, of our own proxies and of no others. Rejects with `Unauthenticated` when it is not from another
    * controller of this cluster, or not for this one; `InvalidParameter` for a question that this version does not know.
    */
-  answer(authorization: string | undefined, body: Uint8Array): unknown;
+  answer(authorization: string | undefined, body: Uint8Array): Promise<unknown>;
 }
 
 /** What became of one commit, as far as the controllers saw it. Times are RFC 3339. */

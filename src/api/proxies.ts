@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { sendJson } from './answer.ts';
+import { longAnswer } from './long-answer.ts';
 import { addPath } from './operation.ts';
 import { notFound, withMissing } from './partial.ts';
 import type { Ports } from './ports.ts';
@@ -95,12 +97,16 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
         query: configQuery,
         answers: { 200: { description: 'The resources.', schema: { $ref: '#/components/schemas/ProxyConfig' } } },
       },
-      async handler(request) {
+      async handler(request, reply) {
         const { type, content = false } = readQuery(request.query, configQuery);
         const { node } = request.params as { readonly node: string };
         const { found: items, missing } = await proxies.config(node, { type, content });
         if (items === undefined) throw notFound(`reading proxy ${node}: it is not connected`, missing);
-        return { metadata: { revision: String(view.revision) }, node, items };
+        const head = JSON.stringify({ metadata: { revision: String(view.revision) }, node });
+        return sendJson(
+          reply,
+          longAnswer(`${head.slice(0, -1)},"items":[`, items, (item) => JSON.stringify(item), ']}'),
+        );
       },
     },
   });

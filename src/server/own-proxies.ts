@@ -1,5 +1,7 @@
 import type { CommitInfo, ProxyInfo, ProxyResource } from '../api/index.ts';
 import type { Records } from '../control/index.ts';
+import { inSlices } from '../lib/in-slices.ts';
+import type { SliceMeter } from '../lib/slices.ts';
 import { nodeName } from '../observe/index.ts';
 import { rejectionKey } from '../status/index.ts';
 import type { Hub, StreamStatus } from '../xds/index.ts';
@@ -14,7 +16,7 @@ export interface OwnProxies {
   config(
     node: string,
     options: { readonly type: string | undefined; readonly content: boolean },
-  ): readonly ProxyResource[] | undefined;
+  ): Promise<readonly ProxyResource[] | undefined>;
   /** Begins to compare one, or all; how many that are. */
   compare(node: string | undefined): number;
   /** Undefined: not yet taken in, or too long ago. */
@@ -28,9 +30,11 @@ export interface OwnProxiesOptions {
   readonly hub: Hub;
   /** Name of this controller. */
   readonly replica: string;
+  readonly slices: SliceMeter;
 }
 
-export function createOwnProxies({ deliveries, commits, records, hub, replica }: OwnProxiesOptions): OwnProxies {
+export function createOwnProxies(options: OwnProxiesOptions): OwnProxies {
+  const { deliveries, commits, records, hub, replica, slices } = options;
   function streams(node: string | undefined): readonly StreamStatus[] {
     const all = deliveries.streams();
     return node === undefined ? all : all.filter((candidate) => nodeName(candidate.node.id) === node);
@@ -41,9 +45,9 @@ export function createOwnProxies({ deliveries, commits, records, hub, replica }:
       streams(node)
         .filter((stream) => fleet === undefined || stream.node.cluster === fleet)
         .map((stream) => proxyInfo(stream, deliveries.isInStep(stream), records, replica)),
-    config(node, options) {
+    async config(node, options) {
       const [stream] = streams(node);
-      return stream === undefined ? undefined : configOf(hub, stream, options);
+      return stream && inSlices(configOf(hub, stream, options), { work: 'answer', slices });
     },
     compare: (node) => streams(node).filter(({ streamId }) => hub.compare(streamId)).length,
     commit(revision) {

@@ -30,12 +30,12 @@ export function createPeerDoor({ run, records, own, now }: PeerDoorOptions): Pee
     return envelope.question;
   }
 
-  function answer(question: PeerQuestion): PeerAnswers[keyof PeerAnswers] {
+  async function answer(question: PeerQuestion): Promise<PeerAnswers[keyof PeerAnswers]> {
     switch (question.ask) {
       case 'proxies':
         return own.list(question);
       case 'config':
-        return own.config(question.node, { type: question.type, content: question.content }) ?? null;
+        return (await own.config(question.node, { type: question.type, content: question.content })) ?? null;
       case 'compare':
         return own.compare(question.node);
       case 'commit':
@@ -46,7 +46,7 @@ export function createPeerDoor({ run, records, own, now }: PeerDoorOptions): Pee
     }
   }
 
-  return { answer: (authorization, body) => answer(admit(authorization, body)) };
+  return { answer: async (authorization, body) => answer(admit(authorization, body)) };
 }
 
 function read(body: Uint8Array): PeerEnvelope | undefined {

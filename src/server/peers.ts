@@ -1,17 +1,11 @@
 import type { Records } from '../control/index.ts';
 import type { BoundedAnswer } from '../lib/bounded-answer.ts';
 import { FairwayError } from '../lib/errors.ts';
+import { beginSlice } from '../lib/in-slices.ts';
 import { err, ok, type Result } from '../lib/result.ts';
 import type { ControllerKey } from '../pki/index.ts';
 import type { ControllerRecord } from '../status/index.ts';
-import {
-  type AnswerTo,
-  type PeerAnswers,
-  type PeerEnvelope,
-  type PeerQuestion,
-  peerPath,
-  peerScheme,
-} from './peer-question.ts';
+import { type AnswerTo, type PeerEnvelope, type PeerQuestion, peerPath, peerScheme } from './peer-question.ts';
 import { type PeerAddress, type PeerPost, postToPeer } from './peer-request.ts';
 
 /** What comes of a question to all others. */
@@ -70,7 +64,7 @@ export function createPeers(options: PeersOptions): Peers {
     const authorization = `${peerScheme} ${key.sign(body)}`;
     const { status, text } = await post({ address, certificate }, { path: peerPath, authorization, body }, signal);
     if (status !== 200) throw new FairwayError('NotReady', `it answers with status ${status}`);
-    return (JSON.parse(text) as { readonly answer: PeerAnswers[Q['ask']] }).answer;
+    return (await readAnswer(text)) as AnswerTo<Q>;
   }
 
   async function hear<Q extends PeerQuestion>(
@@ -101,6 +95,19 @@ export function createPeers(options: PeersOptions): Peers {
       };
     },
   };
+}
+
+/** A list comes with a line for each of its items, which are read in slices: there may be tens of thousands. */
+async function readAnswer(text: string): Promise<unknown> {
+  const [first, ...lines] = text.split('\n');
+  if (first !== '{"answer":[' || lines.pop() !== ']}') return JSON.parse(text).answer;
+  const slice = beginSlice();
+  const items: unknown[] = [];
+  for (const line of lines) {
+    if (line !== '') items.push(JSON.parse(line.endsWith(',') ? line.slice(0, -1) : line));
+    await slice.pause();
+  }
+  return items;
 }
 
 /** No addresses and no stacks: whoever asks for proxies may not see them. */

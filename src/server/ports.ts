@@ -1,5 +1,6 @@
 import type { Ports, PreviewResult, View } from '../api/index.ts';
 import { type Changes, type Mirror, oldestGood, preview, type World } from '../control/index.ts';
+import type { SliceMeter } from '../lib/slices.ts';
 import { type ObjectKey, parseObjectKey } from '../model/index.ts';
 import { type ExplainSources, explain, type StatusSources, statusOf } from '../status/index.ts';
 import { listenerNameOf, parseResourceKey, rankOf } from '../translate/index.ts';
@@ -24,13 +25,14 @@ export interface PortsOptions {
   readonly now: () => number;
   /** Name of this controller. */
   readonly replica: string;
+  readonly slices: SliceMeter;
 }
 
 /** Fills the ports of the API from the View, the streams and the records. */
 export function createPorts(
   options: PortsOptions,
 ): Pick<Ports, 'controllers' | 'peer' | 'view' | 'tokens' | 'preview' | 'proxies' | 'explain' | 'events' | 'audit'> {
-  const { mirror, changes, commits, deliveries, cluster, sources, hub, now, replica } = options;
+  const { mirror, changes, commits, deliveries, cluster, sources, hub, now, replica, slices } = options;
   const explaining: ExplainSources = {
     ...sources,
     resources: (key) => resourcesOf(mirror.world, key),
@@ -40,7 +42,7 @@ export function createPorts(
   };
   const { kernel, graph } = mirror.world;
   const { records } = mirror;
-  const own = createOwnProxies({ deliveries, commits, records, hub, replica });
+  const own = createOwnProxies({ deliveries, commits, records, hub, replica, slices });
   const fleet = createWholeFleet({ own, peers: cluster.peers, records });
 
   const view: View = {

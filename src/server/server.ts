@@ -237,7 +237,7 @@ export async function serve(options: ServerOptions, opened: OpenedStore): Promis
       },
       store: tracing.store(store),
       ports: {
-        ...createPorts({ mirror, changes, commits, deliveries, cluster, sources, hub, budget, now, replica }),
+        ...createPorts({ mirror, changes, commits, deliveries, cluster, sources, hub, budget, now, replica, slices }),
         ...(mutualTls?.membership === undefined ? {} : { membership: chronicle.telling(mutualTls.membership) }),
         backups: restores.backups,
         viewAgeMs: () => store.silentForMs?.() ?? 0,

@@ -51,7 +51,7 @@ export function createWholeFleet({ own, peers, records }: WholeFleetOptions): Wh
       return { found: found[0], missing };
     },
     async config(node, options) {
-      const here = own.config(node, options);
+      const here = await own.config(node, options);
       // Of a proxy that is here nobody else knows better.
       if (here !== undefined) return { found: here, missing: [] };
       const { found, missing } = await gather({ ask: 'config', node, ...options }, undefined);

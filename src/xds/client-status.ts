@@ -1,6 +1,6 @@
 /**
  * Envoy's ClientStatusDiscoveryService: who is connected, what each should have, and what it has, in the form that
- * existing tools ask for. One answer to one request, made from the hub as it stands.
+ * existing tools ask for. One answer to one request (the service knows no parts of one), made in pieces.
  *
  * Secrets are named with their versions and without their content: this service knows nobody who may see a key.
  */
@@ -9,8 +9,9 @@ import { err, ok, type Result } from '../lib/result.ts';
 import type { ResourceVersions, StreamStatus } from './fleet.ts';
 import type { Hub } from './hub.ts';
 import { encodeNode } from './node-info.ts';
+import type { Pieces } from './pieces.ts';
 import { typeUrls } from './resource.ts';
-import { decodeResource, guarded } from './wire.ts';
+import { decodeResource, guarded, joinShared, type WireAny } from './wire.ts';
 
 /** `envoy.service.status.v3.ConfigStatus`. */
 const configStatus = { synced: 1, notSent: 2, stale: 3, error: 4 } as const;
@@ -18,64 +19,142 @@ const configStatus = { synced: 1, notSent: 2, stale: 3, error: 4 } as const;
 /** `envoy.admin.v3.ClientResourceStatus`. */
 const clientStatus = { requested: 1, doesNotExist: 2, acked: 3, nacked: 4 } as const;
 
-interface Request {
+/** What is asked for. */
+export interface ClientStatusRequest {
+  /** One of them has to match; empty: all nodes. */
   readonly matchers: readonly Matcher[];
   readonly withoutContents: boolean;
 }
 
 type Matcher = (nodeId: string) => boolean;
 
+/** An encoded `ClientStatusResponse`, in pieces that follow each other. */
+export interface ClientStatusAnswer {
+  readonly chunks: readonly Uint8Array[];
+  readonly sizeBytes: number;
+}
+
+export interface ClientStatusOptions {
+  /** Nothing is said of nodes with other ids. Default: of all. */
+  readonly only?: string | undefined;
+  /** An answer may not be larger. */
+  readonly maxBytes: number;
+}
+
+/** Resources written in one piece, and bytes of their contents. */
+const perChunk = 64;
+const contentPerChunk = 256 * 1024;
+
+/** Pieces that a socket is handed: those of one client may be few bytes. */
+const joinBytes = 64 * 1024;
+
+/** Reads an encoded `ClientStatusRequest`; the error says what of it is malformed or cannot be matched by. */
+export function readClientStatusRequest(bytes: Uint8Array): Result<ClientStatusRequest, string> {
+  const read = guarded(() => readRequest(bytes));
+  return read.ok ? read.value : read;
+}
+
 /**
- * Answers an encoded `ClientStatusRequest` with an encoded `ClientStatusResponse`. The error says what of the request
- * is malformed or cannot be matched by. With `only`, nothing is said of other nodes.
+ * Answers in pieces: each client is told as it is when its turn comes, and one that comes or goes meanwhile may be told or
+ * not. The error says how to ask for less than was too much.
  */
-export function answerClientStatus(hub: Hub, request: Uint8Array, only?: string): Result<Uint8Array, string> {
-  const read = guarded(() => readRequest(request));
-  if (!read.ok) return read;
-  if (!read.value.ok) return read.value;
-  const { matchers, withoutContents } = read.value.value;
-  const response = new BinaryWriter();
+export function* answerClientStatus(
+  hub: Hub,
+  { matchers, withoutContents }: ClientStatusRequest,
+  { only, maxBytes }: ClientStatusOptions,
+): Pieces<Result<ClientStatusAnswer, string>> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  let small: Uint8Array[] = [];
+  let smallBytes = 0;
   for (const stream of hub.fleet.streams()) {
     if (only !== undefined && stream.node.id !== only) continue;
     if (matchers.length > 0 && !matchers.some((matches) => matches(stream.node.id))) continue;
-    response.tag(1, WireType.LengthDelimited).bytes(clientConfig(hub, stream, withoutContents));
+    for (const chunk of yield* clientConfig(hub, stream, withoutContents, maxBytes - sizeBytes)) {
+      sizeBytes += chunk.byteLength;
+      small.push(chunk);
+      smallBytes += chunk.byteLength;
+      if (smallBytes < joinBytes) continue;
+      chunks.push(joinShared({ chunks: small, sizeBytes: smallBytes }));
+      small = [];
+      smallBytes = 0;
+      yield;
+    }
+    // One that was cut short was too large already.
+    if (sizeBytes > maxBytes) return err(tooLarge(maxBytes));
+    yield;
   }
-  return ok(response.finish());
+  chunks.push(joinShared({ chunks: small, sizeBytes: smallBytes }));
+  return ok({ chunks, sizeBytes });
 }
 
-function clientConfig(hub: Hub, stream: StreamStatus, withoutContents: boolean): Uint8Array {
+function tooLarge(maxBytes: number): string {
+  return `the answer is larger than ${maxBytes} bytes: ask for fewer nodes by node_matchers, or with exclude_resource_contents`;
+}
+
+/** The field of a response that tells of one client, not much longer than it may be. */
+function* clientConfig(
+  hub: Hub,
+  stream: StreamStatus,
+  withoutContents: boolean,
+  maxBytes: number,
+): Pieces<readonly Uint8Array[]> {
   const refusals = new Map(
     stream.types.flatMap(({ type, rejected }) =>
       rejected.map((refused) => [`${type} ${refused.name}`, refused] as const),
     ),
   );
-  const config = new BinaryWriter();
-  config.tag(1, WireType.LengthDelimited).bytes(encodeNode(stream.node));
-  for (const version of hub.fleet.versions(stream.streamId) ?? []) {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  let writer = new BinaryWriter();
+  let written = 0;
+  let contentBytes = 0;
+  const flush = (): void => {
+    const chunk = writer.finish();
+    chunks.push(chunk);
+    sizeBytes += chunk.byteLength;
+    writer = new BinaryWriter();
+    written = 0;
+    contentBytes = 0;
+  };
+  writer.tag(1, WireType.LengthDelimited).bytes(encodeNode(stream.node));
+  for (const version of (yield* hub.fleet.versions(stream.streamId)) ?? []) {
+    const content = withoutContents ? undefined : contentOf(hub, version);
     const refused = refusals.get(`${version.type} ${version.name}`);
-    config.tag(3, WireType.LengthDelimited).bytes(genericConfig(hub, version, refused, withoutContents));
+    writer.tag(3, WireType.LengthDelimited).bytes(genericConfig(version, refused, content));
+    written += 1;
+    contentBytes += content?.value.byteLength ?? 0;
+    if (written < perChunk && contentBytes < contentPerChunk) continue;
+    flush();
+    if (sizeBytes > maxBytes) return chunks;
+    yield;
   }
-  return config.finish();
+  flush();
+  const head = new BinaryWriter().tag(1, WireType.LengthDelimited).uint32(sizeBytes).finish();
+  return [head, ...chunks];
+}
+
+/** What the client has of a resource, as far as it is still known and anybody may see it. */
+function contentOf(hub: Hub, { type, name, acked }: ResourceVersions): WireAny | undefined {
+  const resource = type === typeUrls.secret ? undefined : hub.table.get(type, name)?.resource;
+  if (resource === undefined || resource.hash !== acked) return undefined;
+  const inner = decodeResource(resource.bytes);
+  return inner.ok ? inner.value : undefined;
 }
 
 function genericConfig(
-  hub: Hub,
   { type, name, wanted, sent, acked }: ResourceVersions,
   refused: { readonly hash: string; readonly words: string } | undefined,
-  withoutContents: boolean,
+  content: WireAny | undefined,
 ): Uint8Array {
   const config = new BinaryWriter();
   config.tag(1, WireType.LengthDelimited).string(type);
   config.tag(2, WireType.LengthDelimited).string(name);
   if (acked !== undefined) config.tag(3, WireType.LengthDelimited).string(acked);
-  const resource = hub.table.get(type, name)?.resource;
-  if (!withoutContents && type !== typeUrls.secret && resource !== undefined && resource.hash === acked) {
-    const inner = decodeResource(resource.bytes);
-    if (inner.ok) {
-      config.tag(4, WireType.LengthDelimited).fork();
-      config.tag(1, WireType.LengthDelimited).string(inner.value.typeUrl);
-      config.tag(2, WireType.LengthDelimited).bytes(inner.value.value).join();
-    }
+  if (content !== undefined) {
+    config.tag(4, WireType.LengthDelimited).fork();
+    config.tag(1, WireType.LengthDelimited).string(content.typeUrl);
+    config.tag(2, WireType.LengthDelimited).bytes(content.value).join();
   }
   const inStep = wanted !== undefined && wanted === acked;
   const status =
@@ -103,7 +182,7 @@ function genericConfig(
 }
 
 /** `ClientStatusRequest`. */
-function readRequest(bytes: Uint8Array): Result<Request, string> {
+function readRequest(bytes: Uint8Array): Result<ClientStatusRequest, string> {
   const reader = new BinaryReader(bytes);
   const matchers: Matcher[] = [];
   let withoutContents = false;

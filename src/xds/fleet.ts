@@ -4,6 +4,7 @@ import type { Counts } from './counts.ts';
 import type { Forms } from './forms.ts';
 import { visible } from './needs.ts';
 import type { NodeInfo } from './node-info.ts';
+import { each, type Pieces, sorted } from './pieces.ts';
 import type { Rejection, Stall } from './progress.ts';
 import type { Part, Resource, TypeUrl } from './resource.ts';
 import type { Enrolled, Roster } from './roster.ts';
@@ -87,8 +88,11 @@ export interface Fleet {
   streams(): readonly StreamStatus[];
   /** One of them; undefined when there is no such stream. */
   stream(streamId: string): StreamStatus | undefined;
-  /** Version by version what a stream has and should have; undefined when there is no such stream. */
-  versions(streamId: string): readonly ResourceVersions[] | undefined;
+  /**
+   * Version by version what a stream has and should have, in order of types and names; undefined when there is no such
+   * stream. Each type is told as it was at some moment of the work.
+   */
+  versions(streamId: string): Pieces<readonly ResourceVersions[] | undefined>;
   /**
    * Where the newest form of a resource is, or the part of it that came from `unit`; empty when the table has no such
    * resource. In the order of `nodeIds` of its audience.
@@ -219,21 +223,28 @@ export function createFleet(source: FleetSource): Fleet {
       const node = session?.stream.node;
       return session && node && statusOf(session, node);
     },
-    versions(streamId) {
+    *versions(streamId) {
       const session = sessionOf(streamId);
       if (session === undefined) return undefined;
       const { stream } = session;
-      return stream.states.flatMap((state) => {
-        const wanted = state.subscription.wildcard ? stream.namesOf(state.type) : state.subscription.names;
-        const names = new Set([...wanted, ...state.held.keys(), ...state.flying.keys()]);
-        return [...names].sort().map((name) => ({
-          type: state.type,
-          name,
-          wanted: visible(stream, state.type, name)?.resource.hash,
-          sent: state.expected(name)?.hash,
-          acked: state.held.get(name)?.hash,
-        }));
-      });
+      const versions: ResourceVersions[] = [];
+      for (const state of stream.states) {
+        const { type, subscription, held, flying } = state;
+        const names = new Set<string>();
+        const wanted = subscription.wildcard ? stream.namesOf(type) : subscription.names;
+        for (const some of [wanted, held.keys(), flying.keys()]) yield* each(some, (name) => names.add(name));
+        const inOrder = yield* sorted(names);
+        yield* each(inOrder, (name) => {
+          versions.push({
+            type,
+            name,
+            wanted: visible(stream, type, name)?.resource.hash,
+            sent: state.expected(name)?.hash,
+            acked: held.get(name)?.hash,
+          });
+        });
+      }
+      return versions;
     },
     delivery(type, name, unit) {
       const resource = table.get(type, name)?.resource;

@@ -16,7 +16,12 @@ export {
   createDeltaClient,
   type DeltaClient,
 } from './client.ts';
-export { answerClientStatus } from './client-status.ts';
+export {
+  answerClientStatus,
+  type ClientStatusAnswer,
+  type ClientStatusRequest,
+  readClientStatusRequest,
+} from './client-status.ts';
 export { composePieces } from './composite.ts';
 export type { Counts, TypeCounts } from './counts.ts';
 export type { Delivery, Fleet, RejectedName, ResourceVersions, StreamStatus, TypeStatus } from './fleet.ts';

@@ -20,6 +20,41 @@ export function* each<T>(items: Iterable<T>, visit: (item: T) => void): Pieces {
   }
 }
 
+/** Texts in order, as `sort` has them. */
+export function* sorted(items: Iterable<string>): Pieces<readonly string[]> {
+  let runs: string[][] = [[]];
+  yield* each(items, (item) => {
+    const last = runs.at(-1);
+    if (last === undefined || last.length === perPiece) runs.push([item]);
+    else last.push(item);
+  });
+  for (const run of runs) {
+    run.sort();
+    yield;
+  }
+  while (runs.length > 1) {
+    const longer: string[][] = [];
+    for (let at = 0; at < runs.length; at += 2) longer.push(yield* merged(runs[at] ?? [], runs[at + 1] ?? []));
+    runs = longer;
+  }
+  return runs[0] ?? [];
+}
+
+function* merged(a: readonly string[], b: readonly string[]): Pieces<string[]> {
+  const all: string[] = [];
+  let nextA = 0;
+  let nextB = 0;
+  while (all.length < a.length + b.length) {
+    const [itemA, itemB] = [a[nextA], b[nextB]];
+    const isA = itemB === undefined || (itemA !== undefined && itemA <= itemB);
+    all.push((isA ? itemA : itemB) as string);
+    if (isA) nextA += 1;
+    else nextB += 1;
+    if (all.length % perPiece === 0) yield;
+  }
+  return all;
+}
+
 /** Does all of it at once. */
 export function finish<T>(pieces: Pieces<T>): T {
   for (;;) {

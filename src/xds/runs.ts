@@ -6,6 +6,7 @@
 import type { Pieces } from './pieces.ts';
 import type { Resource } from './resource.ts';
 import { anyField } from './sotw-wire.ts';
+import { joinShared } from './wire.ts';
 
 /** Clusters have some hundred bytes each: a run has what a socket takes at once. */
 const perRun = 64;
@@ -45,12 +46,8 @@ export class Runs {
     const fields = resources.map(anyField);
     // Of one there is nothing to join.
     if (fields.length === 1) return fields[0] as Uint8Array;
-    const joined = new Uint8Array(fields.reduce((sum, { byteLength }) => sum + byteLength, 0));
-    let at = 0;
-    for (const field of fields) {
-      joined.set(field, at);
-      at += field.byteLength;
-    }
+    const sizeBytes = fields.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const joined = joinShared({ chunks: fields, sizeBytes });
     this.#known.set(first, { resources, joined });
     return joined;
   }

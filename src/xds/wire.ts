@@ -154,10 +154,18 @@ function nonceField(nonce: string): Uint8Array {
 }
 
 /** The frame as one piece of memory, for a transport that wants it so. */
-export function joinFrame(frame: Frame): Uint8Array {
-  const bytes = new Uint8Array(frame.sizeBytes);
+export function joinFrame({ chunks, sizeBytes }: Frame): Uint8Array {
+  return joinInto(new Uint8Array(sizeBytes), chunks);
+}
+
+/** The same in memory that threads share: it can be handed to the one that has the sockets as it is. */
+export function joinShared({ chunks, sizeBytes }: Frame): Uint8Array {
+  return joinInto(new Uint8Array(new SharedArrayBuffer(sizeBytes)), chunks);
+}
+
+function joinInto(bytes: Uint8Array, chunks: readonly Uint8Array[]): Uint8Array {
   let at = 0;
-  for (const chunk of frame.chunks) {
+  for (const chunk of chunks) {
     bytes.set(chunk, at);
     at += chunk.byteLength;
   }

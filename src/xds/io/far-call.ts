@@ -80,7 +80,7 @@ export class FarCall implements Call {
 /** Copies of large pieces in memory that both threads see: many streams are sent the same ones. */
 const shared = new WeakMap<Uint8Array, Uint8Array>();
 
-/** What another thread can be given: large pieces are copied once for all who are sent them, small ones are joined. */
+/** What another thread can be given: large pieces are copied once for all who are sent them, unless they are in such memory; small ones are joined. */
 function handOver(pieces: readonly Uint8Array[]): { readonly pieces: Uint8Array[]; readonly moved: ArrayBuffer[] } {
   const given: Uint8Array[] = [];
   const moved: ArrayBuffer[] = [];
@@ -104,6 +104,7 @@ function handOver(pieces: readonly Uint8Array[]): { readonly pieces: Uint8Array[
 }
 
 function sharedOf(piece: Uint8Array): Uint8Array {
+  if (piece.buffer instanceof SharedArrayBuffer) return piece;
   const known = shared.get(piece);
   if (known !== undefined) return known;
   const copy = new Uint8Array(new SharedArrayBuffer(piece.byteLength));

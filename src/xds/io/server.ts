@@ -11,7 +11,7 @@ import type { LiveTls } from '../../lib/tls-files.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Hub, HubStream, PeerIdentity, Progress, Protocol } from '../index.ts';
 import type { Call } from './call.ts';
-import { takeClientStatus } from './client-status.ts';
+import { createClientStatus } from './client-status.ts';
 import { type Connection, createConnection } from './connection.ts';
 import type { Methods } from './grpc-server.ts';
 import { methods } from './methods.ts';
@@ -227,11 +227,12 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     log.debug({ event: 'stream_opened', streamId: connection.stream.id, peer: call.peer });
   }
 
+  const takeClientStatus = createClientStatus({ hub, slices, identify });
   const served: Methods = new Map([
     [methods.deltaResources, (call) => accept(call, 'delta')],
     [methods.resources, (call) => accept(call, 'sotw')],
-    [methods.fetchClientStatus, (call) => takeClientStatus(hub, call, { streams: false, identify })],
-    [methods.streamClientStatus, (call) => takeClientStatus(hub, call, { streams: true, identify })],
+    [methods.fetchClientStatus, (call) => takeClientStatus(call, { streams: false })],
+    [methods.streamClientStatus, (call) => takeClientStatus(call, { streams: true })],
   ]);
   const { listen, tls } = options;
   const server = await startSocketThread({

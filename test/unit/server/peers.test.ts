@@ -13,7 +13,7 @@ import type { ControllerRecord } from '../../../src/status/index.ts';
 const start = Date.UTC(2026, 5, 1);
 const own: OwnProxies = {
   list: () => [],
-  config: () => undefined,
+  config: async () => undefined,
   compare: (node) => (node === undefined ? 7 : 1),
   commit: () => undefined,
 };
@@ -54,7 +54,7 @@ function rig() {
   const limits: number[] = [];
   let reply = async ({ authorization, body }: PeerPost, _signal: AbortSignal): Promise<BoundedAnswer> => ({
     status: 200,
-    text: JSON.stringify({ answer: door.answer(authorization, body) }),
+    text: JSON.stringify({ answer: await door.answer(authorization, body) }),
   });
   const peers = createPeers({
     id: 'a',
@@ -129,14 +129,36 @@ describe('the door', () => {
     const parts = rig();
     await parts.peers.ask(question);
     const [post] = parts.posts;
-    expect(() => ask(parts, post as PeerPost)).toThrow(expect.objectContaining({ code: 'Unauthenticated' }));
+    await expect(ask(parts, post as PeerPost)).rejects.toMatchObject({ code: 'Unauthenticated' });
   });
 
   it('says that it does not know a question of a later version', async () => {
     const { door, keys } = rig();
     const body = Buffer.from(JSON.stringify({ from: 'a', to: 'run-b', at: start, question: { ask: 'weather' } }));
     const authorization = `${peerScheme} ${keys.a.sign(body)}`;
-    expect(() => door.answer(authorization, body)).toThrow(expect.objectContaining({ code: 'InvalidParameter' }));
+    await expect(door.answer(authorization, body)).rejects.toMatchObject({ code: 'InvalidParameter' });
+  });
+});
+
+describe('a long answer', () => {
+  const items = Array.from({ length: 3_000 }, (_, at) => ({ type: 't', name: `two\nlines, ${at}` }));
+  const lines = (list: readonly unknown[]) =>
+    `{"answer":[\n${list.map((item) => JSON.stringify(item)).join(',\n')}\n]}`;
+
+  it.each([
+    ['a line for each item', lines(items), items],
+    ['of no items', lines([]), []],
+    ['in one line, as earlier versions have it', JSON.stringify({ answer: items }), items],
+  ])('is read: %s', async (_what, text, want) => {
+    const { peers, answerWith } = rig();
+    answerWith(async () => ({ status: 200, text }));
+    expect((await peers.ask({ ask: 'proxies' })).answers).toEqual([{ controller: 'b', answer: want }]);
+  });
+
+  it('that was cut off is none', async () => {
+    const { peers, answerWith } = rig();
+    answerWith(async () => ({ status: 200, text: lines(items).slice(0, -3) }));
+    expect((await peers.ask({ ask: 'proxies' })).unanswered).toMatchObject([{ reason: 'its answer cannot be read' }]);
   });
 });
 

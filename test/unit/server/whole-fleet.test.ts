@@ -19,7 +19,7 @@ const proxy = (node: string, replica: string, minute: number): ProxyInfo => ({
 
 const nobody: OwnProxies = {
   list: () => [],
-  config: () => undefined,
+  config: async () => undefined,
   compare: () => 0,
   commit: () => undefined,
 };
@@ -72,7 +72,7 @@ it('says who did not answer, and how many proxies that one had', async () => {
 });
 
 it('asks nobody for the configuration of a proxy that is here', async () => {
-  const { fleet, asked } = fleetOf({ config: () => [] }, []);
+  const { fleet, asked } = fleetOf({ config: async () => [] }, []);
   expect(await fleet.config('n1', { type: undefined, content: false })).toEqual({ found: [], missing: [] });
   expect(asked).toEqual([]);
 });
