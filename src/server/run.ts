@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerConfig } from '../config/index.ts';
 import { backoffMs } from '../lib/backoff.ts';
+import { nextTurn } from '../lib/next-turn.ts';
 import { type SliceMeter, unmeasured } from '../lib/slices.ts';
 import type { Store } from '../store/store.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -67,7 +68,7 @@ export function createRun({ config, log, slices = unmeasured, signal }: ServerOp
     roles: config.roles.split(','),
     now: () => Date.now(),
     newId,
-    budget: { sliceMs, now: () => performance.now(), pause: () => pause() },
+    budget: { sliceMs, now: () => performance.now(), pause: nextTurn },
     slices,
     log,
     logOf: (room) => log.child({ room }),

@@ -127,8 +127,8 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
 
   function work(): void {
     slices.begin();
-    hub.tick(clock());
     const end = performance.now() + sliceMs;
+    hub.tick(clock());
     for (;;) {
       const done = hub.next(clock());
       if (done === undefined) break;
