@@ -121,7 +121,7 @@ function collect(stream: Stream, state: TypeState, now: number): Changes {
  * what was judged is kept. Suspects go alone, beside what is known to be good; undefined: not to be sent yet.
  */
 function collectWhole(stream: Stream, state: TypeState, now: number): Changes | undefined {
-  state.judging ??= { names: state.agenda.keys(), suspect: undefined };
+  state.judging ??= { names: state.agenda.keys(), suspect: undefined, isPaused: false };
   const { judging } = state;
   for (let judged = 0; ; judged += 1) {
     if (judged === perPiece) {
@@ -129,7 +129,18 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Changes | 
       return undefined;
     }
     const { done, value: name } = judging.names.next();
-    if (done) break;
+    if (done && state.agenda.size > 0 && judging.suspect === undefined) {
+      // What came to the agenda when the end of the way was in sight.
+      judging.names = state.agenda.keys();
+      continue;
+    }
+    if (done) {
+      // What follows is a piece of its own, where there is much.
+      if (judged === 0 || judging.isPaused || state.prepared.size < perPiece) break;
+      judging.isPaused = true;
+      stream.unfinished = true;
+      return undefined;
+    }
     const decision = judge(stream, state, name, now);
     state.prepared.delete(name);
     if (decision === 'leave') state.leave(name);
@@ -142,8 +153,6 @@ function collectWhole(stream: Stream, state: TypeState, now: number): Changes | 
     }
   }
   state.judging = undefined;
-  // What came to the agenda after the end of the way was in sight has one of its own.
-  if (judging.suspect === undefined && state.prepared.size === 0) stream.unfinished = state.agenda.size > 0;
   // What an earlier stream brought the client is not known: left out of the first set, it would be taken away.
   if (state.sentRevision === 0 && state.waitsToPut) return undefined;
   const puts: Entry[] = [];

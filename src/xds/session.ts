@@ -195,7 +195,11 @@ export class Session {
     if (!stream.table.ready || stream.trust === 'nothing') return undefined;
     for (const state of stream.astir) {
       const response = respond(stream, state, now);
-      if (response !== undefined) return 'chunks' in response ? response : this.#make(response);
+      if (response === undefined) continue;
+      if ('chunks' in response) return response;
+      this.#making = response;
+      stream.unfinished = true;
+      return undefined;
     }
     return undefined;
   }

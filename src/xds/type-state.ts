@@ -40,6 +40,15 @@ export interface Waiting {
   readonly what: 'put' | 'removal';
 }
 
+/** How far a full set is judged. */
+interface Judging {
+  names: Iterator<string, undefined>;
+  /** The first name met that goes alone. */
+  suspect: string | undefined;
+  /** Others had their turn after the end of it. */
+  isPaused: boolean;
+}
+
 export class TypeState {
   readonly type: TypeUrl;
   readonly traits: TypeTraits;
@@ -57,8 +66,8 @@ export class TypeState {
   readonly waiting = new FewMap<string, Waiting>();
   /** Judged already, for a full set that is not judged to its end. */
   readonly prepared = new FewMap<string, Entry | 'remove'>();
-  /** The way through the agenda for that, and the first name met on it that goes alone. */
-  judging: { readonly names: Iterator<string, undefined>; suspect: string | undefined } | undefined;
+  /** The way through the agenda for that. */
+  judging: Judging | undefined;
   /** Names of a refused batch: each is sent again alone, so that a refusal names itself. */
   readonly suspects = new FewSet<string>();
   readonly refused = new FewMap<string, Refusal>();
