@@ -1,11 +1,12 @@
 /**
  * How long the server's own work holds the event loop at a stretch, with 10,000 services and 1,000 proxies: while these
- * come at once, and while services are edited. Turns are told by processor time of the loop's thread without garbage
- * collection; the delay of the loop is what the clock says, whatever else the machine does. FAIRWAY_SLICES_SECONDS,
- * FAIRWAY_SLICES_SERVICES and FAIRWAY_SLICES_PROXIES make it shorter.
+ * come at once, while they are asked about, and while services are edited. Turns are told by processor time of the
+ * loop's thread without garbage collection; the delay of the loop is what the clock says, whatever else the machine does.
+ * FAIRWAY_SLICES_SECONDS, FAIRWAY_SLICES_SERVICES and FAIRWAY_SLICES_PROXIES make it shorter.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { Client, credentials, status } from '@grpc/grpc-js';
 import type { FairwayObject } from '../../src/model/index.ts';
 import { pathOf } from '../../test/support/fairway.ts';
 import { until } from '../../test/support/until.ts';
@@ -63,6 +64,10 @@ export async function run(): Promise<Row[]> {
     await until('all proxies to be filled', () => areFilled(rest), { limitMs: startLimitMs, everyMs: 5_000 });
     const filled = await slicesOf(child);
 
+    await rest.call('GET', '/v1/proxies/fake-0/config?content=true');
+    await askForAll(xdsAddress);
+    const asked = await slicesOf(child);
+
     const started = performance.now();
     for (let change = 0; change < seconds * changesPerSecond; change += 1) {
       stage.proceed();
@@ -74,6 +79,7 @@ export async function run(): Promise<Row[]> {
       { metric: 'first build, adoption', unit: 'ms', fairway: built.longestMs[apart] ?? Number.NaN },
       ...rowsOf('first build', { ...built, delayP99Ms: Number.NaN }),
       ...rowsOf('proxies come', filled),
+      ...rowsOf('questions', asked),
       ...rowsOf('edits', changed),
     ];
   });
@@ -94,6 +100,19 @@ function rowsOf(phase: string, { longestMs, delayP99Ms, delayMaxMs }: Slices): R
     { metric: `${phase}: delay of the loop, p99`, unit: 'ms', fairway: delayP99Ms, bar: atMost(barMs, 'value') },
     { metric: `${phase}: delay of the loop, longest`, unit: 'ms', fairway: delayMaxMs },
   ];
+}
+
+/** Asks for the status of all proxies at once, and throws the answer away; that it is too large is an answer as well. */
+async function askForAll(address: string): Promise<void> {
+  const client = new Client(address, credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 });
+  const path = '/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus';
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const same = (bytes: Buffer): Buffer => bytes;
+  client.makeUnaryRequest(path, same, same, Buffer.alloc(0), (error) => {
+    if (error === null || error.code === status.RESOURCE_EXHAUSTED) resolve();
+    else reject(error);
+  });
+  await promise.finally(() => client.close());
 }
 
 async function slicesOf(child: Child): Promise<Slices> {
