@@ -4,6 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { unavailableCluster } from '../src/graph/index.ts';
 import { createLogger } from '../src/telemetry/log.ts';
@@ -124,6 +125,8 @@ function serve(): void {
     });
   }
 
+  // Proxies are on machines of their own: here they come after the server.
+  setPriority(10);
   process.on('message', async (order: Order) => {
     if (order.kind === 'start') await start(order.options);
     process.send?.(order.kind === 'start' ? 0 : clients.filter((client) => differs(client, order.wanted)).length);

@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, credentials, status } from '@grpc/grpc-js';
+import { heapFlags } from '../../src/bin/setup/heap.js';
 import type { FairwayObject } from '../../src/model/index.ts';
 import { pathOf } from '../../test/support/fairway.ts';
 import { until } from '../../test/support/until.ts';
@@ -42,7 +43,12 @@ export async function run(): Promise<Row[]> {
     const child = startChild({
       name: 'the server',
       program: process.execPath,
-      args: [fileURLToPath(new URL('../sliced-server.ts', import.meta.url)), String(services), String(fleets)],
+      args: [
+        ...heapFlags,
+        fileURLToPath(new URL('../sliced-server.ts', import.meta.url)),
+        String(services),
+        String(fleets),
+      ],
       lines: 'stdout',
     });
     stage.add({ stop: () => child.close() });

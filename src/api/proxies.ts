@@ -19,11 +19,14 @@ export function addProxies(app: FastifyInstance, { proxies, view }: Ports): void
         query,
         answers: { 200: { description: 'The proxies.', schema: { $ref: '#/components/schemas/ProxyList' } } },
       },
-      async handler(request) {
+      async handler(request, reply) {
         const { fleet } = readQuery(request.query, query);
         const { found, missing } = await proxies.list({ fleet });
         const items = found.toSorted((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
-        return { metadata: { revision: String(view.revision) }, items, ...withMissing(missing) };
+        const metadata = JSON.stringify({ revision: String(view.revision) });
+        const end = missing.length === 0 ? '' : `,${JSON.stringify(withMissing(missing)).slice(1, -1)}`;
+        const text = longAnswer(`{"metadata":${metadata},"items":[`, items, (item) => JSON.stringify(item), `]${end}}`);
+        return sendJson(reply, text);
       },
     },
   });

@@ -11,7 +11,10 @@ import { configOf } from './proxy-config.ts';
 
 /** What this controller knows of the proxies that have their stream here, as it is told to people and to peers. */
 export interface OwnProxies {
-  list(filter: { readonly fleet?: string | undefined; readonly node?: string | undefined }): readonly ProxyInfo[];
+  list(filter: {
+    readonly fleet?: string | undefined;
+    readonly node?: string | undefined;
+  }): Promise<readonly ProxyInfo[]>;
   /** Undefined: not connected here. */
   config(
     node: string,
@@ -40,11 +43,20 @@ export function createOwnProxies(options: OwnProxiesOptions): OwnProxies {
     return node === undefined ? all : all.filter((candidate) => nodeName(candidate.node.id) === node);
   }
 
+  function* infosOf({ fleet, node }: Parameters<OwnProxies['list']>[0]): Generator<void, readonly ProxyInfo[]> {
+    const infos: ProxyInfo[] = [];
+    for (const stream of streams(node)) {
+      if (fleet !== undefined && stream.node.cluster !== fleet) continue;
+      infos.push(proxyInfo(stream, deliveries.isInStep(stream), records, replica));
+      yield;
+    }
+    return infos;
+  }
+
   return {
-    list: ({ fleet, node }) =>
-      streams(node)
-        .filter((stream) => fleet === undefined || stream.node.cluster === fleet)
-        .map((stream) => proxyInfo(stream, deliveries.isInStep(stream), records, replica)),
+    async list(filter) {
+      return (await inSlices(infosOf(filter), { work: 'answer', slices })) ?? [];
+    },
     async config(node, options) {
       const [stream] = streams(node);
       return stream && inSlices(configOf(hub, stream, options), { work: 'answer', slices });

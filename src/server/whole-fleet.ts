@@ -21,9 +21,9 @@ const maxNamed = 10;
 export function createWholeFleet({ own, peers, records }: WholeFleetOptions): WholeFleet {
   async function gather<Q extends PeerQuestion>(
     question: Q,
-    here: AnswerTo<Q> | undefined,
+    mine: AnswerTo<Q> | undefined | Promise<AnswerTo<Q> | undefined>,
   ): Promise<Gathered<readonly NonNullable<AnswerTo<Q>>[]>> {
-    const { answers, unanswered } = await peers.ask(question);
+    const [{ answers, unanswered }, here] = await Promise.all([peers.ask(question), mine]);
     const all = [here, ...answers.map(({ answer }) => answer)];
     return {
       found: all.filter((answer): answer is NonNullable<AnswerTo<Q>> => answer !== null && answer !== undefined),

@@ -16,6 +16,9 @@ const growingPercent = 40;
 
 const flag = '--max-semi-space-size';
 
+/** What Node is given for it. */
+export const heapFlags = [`${flag}=${youngMiB}`, `--heap-growing-percent=${growingPercent}`];
+
 /**
  * Begins this program anew with the heap that a server is to have, in the same process: V8 takes the size of its heap
  * only at the start. Returns when that is not needed, or somebody gave the flag, or the platform cannot do it.
@@ -27,6 +30,5 @@ export function limitHeap(script, args) {
   const given = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''];
   if (given.some((arg) => arg.includes(flag)) || process.execve === undefined || process.platform === 'win32') return;
   const { execPath, execArgv } = process;
-  const flags = [`${flag}=${youngMiB}`, `--heap-growing-percent=${growingPercent}`];
-  process.execve(execPath, [execPath, ...flags, ...execArgv, script, ...args], process.env);
+  process.execve(execPath, [execPath, ...heapFlags, ...execArgv, script, ...args], process.env);
 }

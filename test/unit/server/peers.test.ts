@@ -12,7 +12,7 @@ import type { ControllerRecord } from '../../../src/status/index.ts';
 
 const start = Date.UTC(2026, 5, 1);
 const own: OwnProxies = {
-  list: () => [],
+  list: async () => [],
   config: async () => undefined,
   compare: (node) => (node === undefined ? 7 : 1),
   commit: () => undefined,

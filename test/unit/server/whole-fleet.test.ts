@@ -18,7 +18,7 @@ const proxy = (node: string, replica: string, minute: number): ProxyInfo => ({
 });
 
 const nobody: OwnProxies = {
-  list: () => [],
+  list: async () => [],
   config: async () => undefined,
   compare: () => 0,
   commit: () => undefined,
@@ -53,7 +53,7 @@ function fleetOf(
 }
 
 it('has the proxies of all, each once and as its newest stream says', async () => {
-  const { fleet } = fleetOf({ list: () => [proxy('n1', 'a', 1), proxy('n2', 'a', 5)] }, [
+  const { fleet } = fleetOf({ list: async () => [proxy('n1', 'a', 1), proxy('n2', 'a', 5)] }, [
     ['b', [proxy('n1', 'b', 2), proxy('n2', 'b', 3), proxy('n3', 'b', 0)]],
   ]);
   const { found, missing } = await fleet.list({});
