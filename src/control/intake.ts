@@ -50,19 +50,29 @@ export async function putObjects(
   { at, budget, log }: { at: number; budget: Budget; log: Logger },
 ): Promise<ObjectChange[]> {
   const changes: ObjectChange[] = [];
+  await forEach(states, budget, (storedAt, entry) => {
+    const key = objectKeyIn('spec', storedAt);
+    const change = key === undefined ? undefined : putObject(world, fork, key, entry, at, log);
+    if (change !== undefined) changes.push(change);
+  });
+  return changes;
+}
+
+/** In slices: a first build has tens of thousands of states. */
+async function forEach(
+  states: States,
+  budget: Budget,
+  use: (storedAt: string, entry: Entry | undefined) => void,
+): Promise<void> {
   let looked = 0;
   let end = budget.now() + budget.sliceMs;
   for (const [storedAt, entry] of states) {
-    const key = objectKeyIn('spec', storedAt);
-    if (key === undefined) continue;
-    const change = putObject(world, fork, key, entry, at, log);
-    if (change !== undefined) changes.push(change);
+    use(storedAt, entry);
     looked += 1;
     if (looked % keysPerLook > 0 || budget.now() < end) continue;
     await budget.pause();
     end = budget.now() + budget.sliceMs;
   }
-  return changes;
 }
 
 function putObject(
@@ -96,16 +106,21 @@ function putObject(
  * Puts what the leader decided of members that leave into a fork, after the objects: a record holds for one uid of its
  * pool. `records` are as they were before these states.
  */
-export function putDrains(graph: Graph, fork: Fork, states: States, records: Records): void {
-  for (const [storedAt, entry] of states) {
+export async function putDrains(
+  graph: Graph,
+  fork: Fork,
+  states: States,
+  { records, budget }: { records: Records; budget: Budget },
+): Promise<void> {
+  await forEach(states, budget, (storedAt, entry) => {
     const key = objectKeyIn('drain', storedAt);
     const pool = key === undefined ? undefined : poolOf(fork, graph, key);
-    if (key === undefined || pool === undefined) continue;
+    if (key === undefined || pool === undefined) return;
     const ofPool = (record: DrainRecord | undefined) => (record?.uid === pool.metadata.uid ? record : undefined);
     const record: DrainRecord | undefined = entry === undefined ? undefined : JSON.parse(entry.value);
     const former = records.drains.get(key);
     changeDrain(fork, graph, key, drainAfterRecord(fork.get(graph.drains, key), ofPool(former), ofPool(record)));
-  }
+  });
 }
 
 /** What is served of the objects that searches hold, or held until now; undefined: what stands. */

@@ -92,7 +92,7 @@ export function createMirror(options: MirrorOptions): Mirror {
         if (pin === undefined) fork.remove(world.graph.pins, key);
         else if (!samePin(fork.get(world.graph.pins, key), pin)) fork.put(world.graph.pins, key, pin);
       }
-      putDrains(world.graph, fork, states, records);
+      await putDrains(world.graph, fork, states, { records, budget });
       const begun = budget.now();
       await fork.settle(budget);
       const work = { computed: fork.computed, settleMs: budget.now() - begun };
