@@ -8,8 +8,8 @@ import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { err, ok, type Result } from '../lib/result.ts';
 import type { ResourceVersions, StreamStatus } from './fleet.ts';
 import type { Hub } from './hub.ts';
-import { encodeNode } from './node-info.ts';
-import type { Pieces } from './pieces.ts';
+import { encodeNode, type NodeInfo } from './node-info.ts';
+import { each, type Pieces } from './pieces.ts';
 import { typeUrls } from './resource.ts';
 import { decodeResource, guarded, joinShared, type WireAny } from './wire.ts';
 
@@ -24,6 +24,8 @@ export interface ClientStatusRequest {
   /** One of them has to match; empty: all nodes. */
   readonly matchers: readonly Matcher[];
   readonly withoutContents: boolean;
+  /** An encoded request that says the same, and nothing that is not looked at. At most {@link maxAskedBytes}. */
+  readonly asked: Uint8Array;
 }
 
 type Matcher = (nodeId: string) => boolean;
@@ -40,6 +42,12 @@ export interface ClientStatusOptions {
   /** An answer may not be larger. */
   readonly maxBytes: number;
 }
+
+/** The most that tag and length of a field have in such a request. */
+const fieldBytes = 3;
+
+/** Each client is held against all matchers at once, and whoever passes the question on has room for so much. */
+const maxAskedBytes = 8 * 1024;
 
 /** Resources written in one piece, and bytes of their contents. */
 const perChunk = 64;
@@ -60,7 +68,7 @@ export function readClientStatusRequest(bytes: Uint8Array): Result<ClientStatusR
  */
 export function* answerClientStatus(
   hub: Hub,
-  { matchers, withoutContents }: ClientStatusRequest,
+  request: ClientStatusRequest,
   { only, maxBytes }: ClientStatusOptions,
 ): Pieces<Result<ClientStatusAnswer, string>> {
   const chunks: Uint8Array[] = [];
@@ -68,9 +76,8 @@ export function* answerClientStatus(
   let small: Uint8Array[] = [];
   let smallBytes = 0;
   for (const stream of hub.fleet.streams()) {
-    if (only !== undefined && stream.node.id !== only) continue;
-    if (matchers.length > 0 && !matchers.some((matches) => matches(stream.node.id))) continue;
-    for (const chunk of yield* clientConfig(hub, stream, withoutContents, maxBytes - sizeBytes)) {
+    if (!isAsked(stream.node.id, request, only)) continue;
+    for (const chunk of yield* clientConfig(hub, stream, request.withoutContents, maxBytes - sizeBytes)) {
       sizeBytes += chunk.byteLength;
       small.push(chunk);
       smallBytes += chunk.byteLength;
@@ -81,14 +88,50 @@ export function* answerClientStatus(
       yield;
     }
     // One that was cut short was too large already.
-    if (sizeBytes > maxBytes) return err(tooLarge(maxBytes));
+    if (sizeBytes > maxBytes) return err(clientStatusTooLarge(maxBytes));
     yield;
   }
   chunks.push(joinShared({ chunks: small, sizeBytes: smallBytes }));
   return ok({ chunks, sizeBytes });
 }
 
-function tooLarge(maxBytes: number): string {
+/**
+ * The same of clients of which it is only known that they are connected, elsewhere: a client without any `generic_xds_configs`
+ * is one whose status is unknown. Those that are here by now are left out.
+ */
+export function* nameClients(
+  hub: Hub,
+  clients: Iterable<Pick<NodeInfo, 'id' | 'cluster'>>,
+  request: ClientStatusRequest,
+  { only, maxBytes }: ClientStatusOptions,
+): Pieces<Result<ClientStatusAnswer, string>> {
+  const here = new Set(hub.fleet.streams().map(({ node }) => node.id));
+  const writer = new BinaryWriter();
+  yield* each(clients, (client) => {
+    if (here.has(client.id) || !isAsked(client.id, request, only)) return;
+    writer.tag(1, WireType.LengthDelimited).fork();
+    writer.tag(1, WireType.LengthDelimited).bytes(encodeNode(client)).join();
+  });
+  const bytes = writer.finish();
+  const { byteLength: sizeBytes } = bytes;
+  return sizeBytes > maxBytes ? err(clientStatusTooLarge(maxBytes)) : ok({ chunks: [bytes], sizeBytes });
+}
+
+/** Answers one after another: fields that are repeated go on in the next one. */
+export function joinClientStatus(answers: readonly ClientStatusAnswer[]): ClientStatusAnswer {
+  return {
+    chunks: answers.flatMap(({ chunks }) => chunks),
+    sizeBytes: answers.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+  };
+}
+
+function isAsked(nodeId: string, { matchers }: ClientStatusRequest, only: string | undefined): boolean {
+  if (only !== undefined && nodeId !== only) return false;
+  return matchers.length === 0 || matchers.some((matches) => matches(nodeId));
+}
+
+/** How to ask for less than was too much. */
+export function clientStatusTooLarge(maxBytes: number): string {
   return `the answer is larger than ${maxBytes} bytes: ask for fewer nodes by node_matchers, or with exclude_resource_contents`;
 }
 
@@ -185,17 +228,26 @@ function genericConfig(
 function readRequest(bytes: Uint8Array): Result<ClientStatusRequest, string> {
   const reader = new BinaryReader(bytes);
   const matchers: Matcher[] = [];
+  const asked = new BinaryWriter();
+  let askedBytes = fieldBytes;
   let withoutContents = false;
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag();
     if (field === 1) {
-      const matcher = readNodeMatcher(reader.bytes());
+      const given = reader.bytes();
+      askedBytes += given.byteLength + fieldBytes;
+      if (askedBytes > maxAskedBytes) {
+        return err(`node_matchers have more than ${maxAskedBytes} bytes: match by prefix, or ask more than once`);
+      }
+      const matcher = readNodeMatcher(given);
       if (!matcher.ok) return matcher;
       matchers.push(matcher.value);
+      asked.tag(1, WireType.LengthDelimited).bytes(given);
     } else if (field === 3) withoutContents = reader.bool();
     else reader.skip(wire, field);
   }
-  return ok({ matchers, withoutContents });
+  asked.tag(3, WireType.Varint).bool(withoutContents);
+  return ok({ matchers, withoutContents, asked: asked.finish() });
 }
 
 /** `envoy.type.matcher.v3.NodeMatcher`; only by id. */

@@ -20,6 +20,9 @@ export {
   answerClientStatus,
   type ClientStatusAnswer,
   type ClientStatusRequest,
+  clientStatusTooLarge,
+  joinClientStatus,
+  nameClients,
   readClientStatusRequest,
 } from './client-status.ts';
 export { composePieces } from './composite.ts';

@@ -9,6 +9,7 @@ import type { DeltaConnection, DeltaConnectionOptions } from './client.ts';
 import type { XdsServer, XdsServerOptions } from './server.ts';
 
 export type { DeltaConnection, DeltaConnectionOptions } from './client.ts';
+export type { AskElsewhere, Elsewhere, ElsewhereQuestion } from './client-status.ts';
 export type { PeerRefusal, XdsServer, XdsServerOptions } from './server.ts';
 
 /** Serves a hub by gRPC. Rejects when the port cannot be taken. */

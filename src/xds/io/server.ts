@@ -11,7 +11,7 @@ import type { LiveTls } from '../../lib/tls-files.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Hub, HubStream, PeerIdentity, Progress, Protocol } from '../index.ts';
 import type { Call } from './call.ts';
-import { createClientStatus } from './client-status.ts';
+import { type AskElsewhere, createClientStatus } from './client-status.ts';
 import { type Connection, createConnection } from './connection.ts';
 import type { Methods } from './grpc-server.ts';
 import { methods } from './methods.ts';
@@ -63,6 +63,8 @@ export interface XdsServerOptions {
     readonly opened: (stream: HubStream) => void;
     readonly closed: (stream: HubStream) => void;
   };
+  /** Asks other servers for the status of their clients. Default: there are none. */
+  readonly askElsewhere?: AskElsewhere;
 }
 
 export interface XdsServer {
@@ -227,7 +229,7 @@ export async function startServer(options: XdsServerOptions): Promise<XdsServer>
     log.debug({ event: 'stream_opened', streamId: connection.stream.id, peer: call.peer });
   }
 
-  const takeClientStatus = createClientStatus({ hub, slices, identify });
+  const takeClientStatus = createClientStatus({ hub, slices, askElsewhere: options.askElsewhere, identify });
   const served: Methods = new Map([
     [methods.deltaResources, (call) => accept(call, 'delta')],
     [methods.resources, (call) => accept(call, 'sotw')],

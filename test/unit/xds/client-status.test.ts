@@ -6,7 +6,8 @@ import {
   type ClientStatusResponse,
   ClientStatusResponseSchema,
 } from '../../../src/gen/envoy/service/status/v3/csds_pb.js';
-import { answerClientStatus, joinFrame, readClientStatusRequest } from '../../../src/xds/index.ts';
+import { answerClientStatus, joinFrame, nameClients, readClientStatusRequest } from '../../../src/xds/index.ts';
+import { finish } from '../../../src/xds/pieces.ts';
 import { cluster, endpoint, Rig, resource } from '../../support/xds-rig.ts';
 
 const mebibyte = 1024 * 1024;
@@ -62,6 +63,48 @@ it('gives up an answer that is larger than it may be, soon, and says how to ask 
   expect(made.answer).toEqual({ ok: false, error: expect.stringMatching(/node_matchers.*exclude_resource_contents/) });
   const matcher = { nodeId: { matchPattern: { case: 'exact' as const, value: 'n7' } } };
   expect(decoded(ask(rig, { nodeMatchers: [matcher] }, 256 * 1024)).config.map(({ node }) => node?.id)).toEqual(['n7']);
+});
+
+it('passes on what of a request counts, which has a bound', () => {
+  const exact = (value: string) => ({ nodeId: { matchPattern: { case: 'exact' as const, value } } });
+  const encode = (init: Parameters<typeof create<typeof ClientStatusRequestSchema>>[1]) =>
+    toBinary(ClientStatusRequestSchema, create(ClientStatusRequestSchema, init));
+  // Whoever asks may say all that it is.
+  const said = { nodeMatchers: [exact('n1'), exact('n2')], excludeResourceContents: true };
+  const read = readClientStatusRequest(encode({ ...said, node: { id: 'a tool', cluster: 'x'.repeat(60_000) } }));
+  expect(read.ok && fromBinary(ClientStatusRequestSchema, read.value.asked)).toMatchObject(
+    create(ClientStatusRequestSchema, said),
+  );
+  const many = (count: number) =>
+    readClientStatusRequest(encode({ nodeMatchers: Array(count).fill(exact('lb-1234')) }));
+  const most = many(500);
+  expect(most.ok && most.value.asked.byteLength).toBeLessThanOrEqual(8 * 1024);
+  expect(many(700)).toEqual({ ok: false, error: expect.stringContaining('more than 8192 bytes') });
+});
+
+it('names clients that are elsewhere, as far as they are asked for, and not those that are here', () => {
+  const rig = withProxies(2, 1);
+  const clients = ['n1', 'n8', 'n9', 'm9'].map((id) => ({ id, cluster: 'edge' }));
+  const named = (
+    init: Parameters<typeof create<typeof ClientStatusRequestSchema>>[1],
+    only?: string,
+    maxBytes = 99,
+  ) => {
+    const encoded = toBinary(ClientStatusRequestSchema, create(ClientStatusRequestSchema, init));
+    const request = readClientStatusRequest(encoded);
+    if (!request.ok) throw new Error(request.error);
+    const made = finish(nameClients(rig.hub, clients, request.value, { only, maxBytes }));
+    return made.ok ? fromBinary(ClientStatusResponseSchema, joinFrame(made.value)).config : made.error;
+  };
+  expect(named({})).toMatchObject([
+    { node: { id: 'n8', cluster: 'edge' }, genericXdsConfigs: [] },
+    { node: { id: 'n9' } },
+    { node: { id: 'm9' } },
+  ]);
+  const matcher = { nodeId: { matchPattern: { case: 'prefix' as const, value: 'n' } } };
+  expect(named({ nodeMatchers: [matcher] })).toMatchObject([{ node: { id: 'n8' } }, { node: { id: 'n9' } }]);
+  expect(named({}, 'm9')).toMatchObject([{ node: { id: 'm9' } }]);
+  expect(named({}, undefined, 10)).toMatch(/larger than 10 bytes/);
 });
 
 it('goes on when a proxy leaves, or asks for more, while it is made', () => {
