@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import { nextTurn } from '../lib/next-turn.ts';
 
-/** Items turned into text in one turn of the event loop: a few milliseconds of work. */
+/** Items, or characters of them, that are turned into text in one turn of the event loop: a few milliseconds of work. */
 const itemsPerTurn = 100;
+const charactersPerTurn = 512 * 1024;
 
 /**
  * Text with a list in it: `head`, the items with commas between them, and `tail`. A long one is written in slices, so that
@@ -15,23 +16,39 @@ export function longAnswer<T>(
   tail: string,
   separator = ',',
 ): string | Readable {
-  const text = (some: readonly T[]): string => some.map(textOf).join(separator);
-  if (items.length <= itemsPerTurn) return `${head}${text(items)}${tail}`;
-  return Readable.from(slices(head, items, text, tail, separator), { objectMode: false });
+  const sliceFrom = (start: number): Slice => {
+    const texts: string[] = [];
+    let characters = 0;
+    for (const item of items.slice(start, start + itemsPerTurn)) {
+      const text = textOf(item);
+      texts.push(text);
+      characters += text.length;
+      if (characters >= charactersPerTurn) break;
+    }
+    return { text: texts.join(separator), end: start + texts.length };
+  };
+  const first = sliceFrom(0);
+  if (first.end === items.length) return `${head}${first.text}${tail}`;
+  return Readable.from(slices(head, first, sliceFrom, { count: items.length, tail, separator }), { objectMode: false });
 }
 
-async function* slices<T>(
+interface Slice {
+  readonly text: string;
+  /** The item that comes next. */
+  readonly end: number;
+}
+
+async function* slices(
   head: string,
-  items: readonly T[],
-  text: (some: readonly T[]) => string,
-  tail: string,
-  separator: string,
+  first: Slice,
+  sliceFrom: (start: number) => Slice,
+  { count, tail, separator }: { readonly count: number; readonly tail: string; readonly separator: string },
 ): AsyncGenerator<string> {
-  let lead = head;
-  for (let start = 0; start < items.length; start += itemsPerTurn) {
-    yield lead + text(items.slice(start, start + itemsPerTurn));
-    lead = separator;
+  yield head + first.text;
+  for (let slice = first; slice.end < count; ) {
     await nextTurn();
+    slice = sliceFrom(slice.end);
+    yield separator + slice.text;
   }
   yield tail;
 }

@@ -6,14 +6,28 @@ export interface BoundedAnswer {
   readonly text: string;
 }
 
+/** The same as it came: to make one text of very much takes long. */
+export interface BoundedBytes {
+  readonly status: number;
+  readonly chunks: readonly Uint8Array[];
+}
+
+interface Exchange {
+  readonly body: Uint8Array | string | undefined;
+  readonly maxBytes: number;
+}
+
 /**
  * Sends a request with its body and reads the answer, no more of it than `maxBytes`. Rejects with what keeps it from coming
  * whole; `TooLarge` when there is more.
  */
-export function answerTo(
-  asked: ClientRequest,
-  { body, maxBytes }: { readonly body: Uint8Array | string | undefined; readonly maxBytes: number },
-): Promise<BoundedAnswer> {
+export async function answerTo(asked: ClientRequest, exchange: Exchange): Promise<BoundedAnswer> {
+  const { status, chunks } = await bytesTo(asked, exchange);
+  return { status, text: Buffer.concat(chunks).toString('utf8') };
+}
+
+/** As {@link answerTo}. */
+export function bytesTo(asked: ClientRequest, { body, maxBytes }: Exchange): Promise<BoundedBytes> {
   return new Promise((resolve, reject) => {
     asked.once('error', reject);
     asked.once('response', (response) => {
@@ -28,7 +42,7 @@ export function answerTo(
       });
       response.once('error', reject);
       response.once('end', () => {
-        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+        resolve({ status: response.statusCode ?? 0, chunks });
       });
     });
     asked.end(body);

@@ -11,7 +11,7 @@ import { type Controllers, createControllers } from './controllers.ts';
 import type { Deliveries } from './deliveries.ts';
 import { summaryOf } from './delivery-summary.ts';
 import type { MeasuredStore } from './measured-store.ts';
-import { createPeers, type Peers } from './peers.ts';
+import { createPeers, type Peers, type PeersOptions } from './peers.ts';
 import { createJoin, createRemoteDeliveries } from './remote-deliveries.ts';
 import { createRemoteProxies } from './remote-proxies.ts';
 
@@ -58,6 +58,8 @@ export interface ClusterOptions {
   readonly onTold: () => void;
   /** Proxies of others came, moved or were lost. */
   readonly onProxies: () => void;
+  /** Another controller was asked. */
+  readonly onPeerHeard: NonNullable<PeersOptions['onHeard']>;
   readonly now: () => number;
   readonly newId: () => string;
   readonly log: Logger;
@@ -115,7 +117,10 @@ export function createCluster(options: ClusterOptions): Cluster {
     revision: () => hub.table.revision,
   });
   const join = createJoin();
-  const peers = createPeers({ id, key, records, isAlive: (other) => controllers.isAlive(other), now });
+  const peers = createPeers({
+    ...{ id, key, records, now, onHeard: options.onPeerHeard },
+    isAlive: (other) => controllers.isAlive(other),
+  });
 
   /** Of steps that are long ago the oldest known one stands for all: that asks for no less than is needed. */
   function neededAt(revision: number): number {

@@ -7,6 +7,7 @@ import { rejectionKey } from '../status/index.ts';
 import type { Hub, StreamStatus } from '../xds/index.ts';
 import type { Commits, CommitTrack, Span } from './commits.ts';
 import type { Deliveries } from './deliveries.ts';
+import { createOwnClientStatus, type OwnClientStatus } from './own-client-status.ts';
 import { configOf } from './proxy-config.ts';
 
 /** What this controller knows of the proxies that have their stream here, as it is told to people and to peers. */
@@ -24,6 +25,8 @@ export interface OwnProxies {
   compare(node: string | undefined): number;
   /** Undefined: not yet taken in, or too long ago. */
   commit(revision: number): CommitInfo | undefined;
+  /** As Envoy's ClientStatusDiscoveryService tells of them. */
+  readonly clientStatus: OwnClientStatus;
 }
 
 export interface OwnProxiesOptions {
@@ -66,6 +69,7 @@ export function createOwnProxies(options: OwnProxiesOptions): OwnProxies {
       const track = commits.get(revision);
       return track === undefined ? undefined : commitInfo(track);
     },
+    clientStatus: createOwnClientStatus(hub, slices),
   };
 }
 

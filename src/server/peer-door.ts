@@ -40,6 +40,8 @@ export function createPeerDoor({ run, records, own, now }: PeerDoorOptions): Pee
         return own.compare(question.node);
       case 'commit':
         return own.commit(question.revision) ?? null;
+      case 'clientStatus':
+        return own.clientStatus(question);
       default:
         // It is of a later version, and knows what to do without an answer.
         throw new FairwayError('InvalidParameter', 'answering a controller: this version does not know the question');

@@ -5,7 +5,19 @@ export type PeerQuestion =
   | { readonly ask: 'proxies'; readonly fleet?: string | undefined; readonly node?: string | undefined }
   | { readonly ask: 'config'; readonly node: string; readonly type?: string | undefined; readonly content: boolean }
   | { readonly ask: 'compare'; readonly node?: string | undefined }
-  | { readonly ask: 'commit'; readonly revision: number };
+  | { readonly ask: 'commit'; readonly revision: number }
+  | ClientStatusQuestion;
+
+/** What Envoy's ClientStatusDiscoveryService is asked. */
+export interface ClientStatusQuestion {
+  readonly ask: 'clientStatus';
+  /** Base64 of an encoded `ClientStatusRequest`. */
+  readonly request: string;
+  /** Nothing is said of nodes with other ids. */
+  readonly only?: string | undefined;
+  /** The answer may not be larger, before it is base64. */
+  readonly maxBytes: number;
+}
 
 /** What is answered to each; null: there is no such thing here. */
 export interface PeerAnswers {
@@ -13,6 +25,8 @@ export interface PeerAnswers {
   readonly config: readonly ProxyResource[] | null;
   readonly compare: number;
   readonly commit: CommitInfo | null;
+  /** Base64 of the pieces, one by one, of an encoded `ClientStatusResponse`; null: it is larger than it may be. */
+  readonly clientStatus: readonly string[] | null;
 }
 
 export type AnswerTo<Q extends PeerQuestion> = PeerAnswers[Q['ask']];

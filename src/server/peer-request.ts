@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { splitHostPort } from '../config/index.ts';
-import { answerTo, type BoundedAnswer } from '../lib/bounded-answer.ts';
+import { type BoundedBytes, bytesTo } from '../lib/bounded-answer.ts';
 import { FairwayError, InvariantError } from '../lib/errors.ts';
 import { tlsPolicy } from '../lib/tls-files.ts';
 
@@ -20,11 +20,11 @@ export interface PeerPost {
   readonly body: Uint8Array;
 }
 
-/** What a thousand proxies are told of in is some MB. */
-const maxReplyBytes = 64 * 1024 * 1024;
+/** What a thousand proxies are told of in is some MB; the status of clients may have 64 MiB, which are 86 as base64. */
+const maxReplyBytes = 96 * 1024 * 1024;
 
 /** Posts JSON; rejects when the peer cannot be reached, is another one than it says, or is cut short by `signal`. */
-export async function postToPeer(peer: PeerAddress, post: PeerPost, signal: AbortSignal): Promise<BoundedAnswer> {
+export async function postToPeer(peer: PeerAddress, post: PeerPost, signal: AbortSignal): Promise<BoundedBytes> {
   const at = splitHostPort(peer.address);
   if (at === undefined) throw new InvariantError(`${peer.address} is no host:port`);
   const secured = peer.certificate === undefined ? undefined : await openPinned(at, peer.certificate, signal);
@@ -43,7 +43,7 @@ export async function postToPeer(peer: PeerAddress, post: PeerPost, signal: Abor
     ...(secured === undefined ? { agent: false } : { createConnection: () => secured as Socket }),
   });
   try {
-    return await answerTo(asked, { body: post.body, maxBytes: maxReplyBytes });
+    return await bytesTo(asked, { body: post.body, maxBytes: maxReplyBytes });
   } finally {
     secured?.destroy();
   }

@@ -9,6 +9,8 @@ import { createXdsServer } from '../xds/io/index.ts';
 import { createCatchUp } from './catch-up.ts';
 import { listenOn } from './listen-on.ts';
 import type { MutualTls } from './mutual-tls.ts';
+import type { Peers } from './peers.ts';
+import { createStatusElsewhere } from './status-elsewhere.ts';
 
 /** Where proxies come in. */
 export interface XdsDoor {
@@ -27,6 +29,8 @@ export interface XdsDoorOptions {
   readonly hub: Hub;
   readonly store: Store;
   readonly mirror: Mirror;
+  /** Asked of proxies that are not connected here. */
+  readonly peers: Peers;
   /** Undefined: whoever reaches the door is let in. */
   readonly mutualTls: MutualTls | undefined;
   /** A client was not let in. */
@@ -40,7 +44,7 @@ export interface XdsDoorOptions {
 
 /** Opens the door; what comes in is trusted with removals only once this controller is known not to lag behind. */
 export async function openXdsDoor(options: XdsDoorOptions): Promise<XdsDoor> {
-  const { hub, store, mirror, mutualTls, metrics, log } = options;
+  const { hub, store, mirror, peers, mutualTls, metrics, log } = options;
   const listen = listenOn(options.listen);
   const catchUp = createCatchUp({
     head: () => store.head(),
@@ -58,6 +62,7 @@ export async function openXdsDoor(options: XdsDoorOptions): Promise<XdsDoor> {
     onProgress: options.onProgress,
     slices: options.slices,
     onSlow: { count: (count) => metrics.slowStreams.set(count), cut: () => metrics.cutStreams.inc() },
+    askElsewhere: createStatusElsewhere({ peers, records: mirror.records, log }),
     trust: { opened: (stream) => catchUp.add(stream), closed: (stream) => catchUp.remove(stream) },
     ...(mutualTls === undefined ? {} : { tls: { ...mutualTls.xds, onRefused: options.onRefused } }),
   });

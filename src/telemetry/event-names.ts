@@ -97,6 +97,7 @@ export const eventNames = {
   resource_accepted: 'a resource that was refused before is accepted now',
   store_unread: 'the store does not say how far it is: new streams get additions alone',
   head_failed: 'the newest revision of the store could not be read; it is tried again',
+  client_status_incomplete: 'controllers did not answer: whoever asked got no more of their proxies than names',
   streams_sent_elsewhere: 'this controller has more proxies than its share, and has ended streams of some',
   controller_lags: 'this controller is too far behind the store: new streams are sent elsewhere',
 

@@ -81,6 +81,13 @@ export const metricTable = {
     labels: [],
   },
 
+  peerQuestions: {
+    name: 'fairway_controller_questions_total',
+    type: 'counter',
+    help: 'Questions to other controllers about their proxies, by question and outcome: answered, unanswered',
+    labels: ['question', 'outcome'],
+  },
+
   viewRevision: {
     name: 'fairway_view_revision',
     type: 'gauge',

@@ -48,7 +48,7 @@ it('reaches the controller that shows what it has told of', async () => {
   const reply = await postToPeer({ address: server.address, certificate: shown }, post, soon());
   // Nobody is answered who is not a controller of its cluster.
   expect(reply.status).toBe(401);
-  expect(JSON.parse(reply.text)).toMatchObject({ code: 'Unauthenticated' });
+  expect(JSON.parse(Buffer.concat(reply.chunks).toString())).toMatchObject({ code: 'Unauthenticated' });
 });
 
 it('tells nothing to one that shows another certificate, or none', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { BoundedAnswer } from '../../../src/lib/bounded-answer.ts';
+import { longAnswer } from '../../../src/api/long-answer.ts';
+import type { BoundedBytes } from '../../../src/lib/bounded-answer.ts';
 import { createControllerKey } from '../../../src/pki/index.ts';
 import type { OwnProxies } from '../../../src/server/own-proxies.ts';
 import { createPeerDoor } from '../../../src/server/peer-door.ts';
@@ -16,6 +17,7 @@ const own: OwnProxies = {
   config: async () => undefined,
   compare: (node) => (node === undefined ? 7 : 1),
   commit: () => undefined,
+  clientStatus: async ({ only }) => (only === undefined ? ['AQ==', 'Ag=='] : null),
 };
 
 function recordOf(id: string, more: Partial<ControllerRecord> = {}): ControllerRecord {
@@ -52,9 +54,10 @@ function rig() {
   const door = createPeerDoor({ run: 'run-b', records, own, now: () => clock.b });
   const posts: PeerPost[] = [];
   const limits: number[] = [];
-  let reply = async ({ authorization, body }: PeerPost, _signal: AbortSignal): Promise<BoundedAnswer> => ({
+  const heard: string[] = [];
+  let reply = async ({ authorization, body }: PeerPost, _signal: AbortSignal): Promise<BoundedBytes> => ({
     status: 200,
-    text: JSON.stringify({ answer: await door.answer(authorization, body) }),
+    chunks: [Buffer.from(JSON.stringify({ answer: await door.answer(authorization, body) }))],
   });
   const peers = createPeers({
     id: 'a',
@@ -62,6 +65,7 @@ function rig() {
     records,
     isAlive: (id) => alive.has(id),
     now: () => clock.a,
+    onHeard: (ask, outcome) => void heard.push(`${ask} ${outcome}`),
     post: (_peer, post, signal) => {
       posts.push(post);
       return reply(post, signal);
@@ -72,7 +76,7 @@ function rig() {
     },
   });
   return {
-    ...{ keys, records, clock, alive, door, posts, limits, peers },
+    ...{ keys, records, clock, alive, door, posts, limits, heard, peers },
     answerWith: (next: typeof reply) => {
       reply = next;
     },
@@ -80,14 +84,35 @@ function rig() {
 }
 
 const question = { ask: 'compare' } as const;
+/** An answer, as it comes in pieces from a socket. */
+function said(text: string): BoundedBytes {
+  const bytes = Buffer.from(text);
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < bytes.byteLength; at += 1_000) chunks.push(bytes.subarray(at, at + 1_000));
+  return { status: 200, chunks };
+}
+
 const never = (_post: PeerPost, signal: AbortSignal) =>
-  new Promise<BoundedAnswer>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  new Promise<BoundedBytes>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
 describe('the door', () => {
   it('answers another controller', async () => {
     const { peers } = rig();
     expect(await peers.ask(question)).toEqual({ answers: [{ controller: 'b', answer: 7 }], unanswered: [] });
     expect(await peers.ask({ ask: 'commit', revision: 3 })).toMatchObject({ answers: [{ answer: null }] });
+    const status = { ask: 'clientStatus', request: '', maxBytes: 9 } as const;
+    expect(await peers.ask(status)).toMatchObject({ answers: [{ answer: ['AQ==', 'Ag=='] }] });
+    expect(await peers.ask({ ...status, only: 'n1' })).toMatchObject({ answers: [{ answer: null }] });
+  });
+
+  it('answers those alone that are asked', async () => {
+    const { peers, records, heard } = rig();
+    records.controllers.set('c', recordOf('c'));
+    expect(peers.others()).toEqual(['b', 'c']);
+    expect(await peers.ask(question, ['b', 'gone'])).toMatchObject({ answers: [{ controller: 'b' }], unanswered: [] });
+    expect(heard).toEqual(['compare answered']);
+    expect(await peers.ask(question, ['c'])).toMatchObject({ answers: [], unanswered: [{ controller: 'c' }] });
+    expect(heard).toEqual(['compare answered', 'compare unanswered']);
   });
 
   it.each<[string, (parts: ReturnType<typeof rig>, post: PeerPost) => unknown]>([
@@ -151,13 +176,25 @@ describe('a long answer', () => {
     ['in one line, as earlier versions have it', JSON.stringify({ answer: items }), items],
   ])('is read: %s', async (_what, text, want) => {
     const { peers, answerWith } = rig();
-    answerWith(async () => ({ status: 200, text }));
+    answerWith(async () => said(text));
     expect((await peers.ask({ ask: 'proxies' })).answers).toEqual([{ controller: 'b', answer: want }]);
+  });
+
+  it('of long items is made in slices, and read as it was', async () => {
+    const { peers, answerWith } = rig();
+    const long = Array.from({ length: 50 }, (_, at) => String(at).repeat(40_000));
+    const made = longAnswer('{"answer":[\n', long, (item) => JSON.stringify(item), '\n]}', ',\n');
+    const slices: string[] = [];
+    if (typeof made !== 'string') for await (const slice of made) slices.push(slice);
+    // Some hundred kB of two MB and more.
+    expect(slices.length).toBeGreaterThan(4);
+    answerWith(async () => said(slices.join('')));
+    expect((await peers.ask({ ask: 'proxies' })).answers).toEqual([{ controller: 'b', answer: long }]);
   });
 
   it('that was cut off is none', async () => {
     const { peers, answerWith } = rig();
-    answerWith(async () => ({ status: 200, text: lines(items).slice(0, -3) }));
+    answerWith(async () => said(lines(items).slice(0, -3)));
     expect((await peers.ask({ ask: 'proxies' })).unanswered).toMatchObject([{ reason: 'its answer cannot be read' }]);
   });
 });
@@ -165,14 +202,14 @@ describe('a long answer', () => {
 describe('one that does not answer', () => {
   it('is named, since when it did not, and until it does again', async () => {
     const { peers, clock, answerWith } = rig();
-    answerWith(async () => ({ status: 503, text: '' }));
+    answerWith(async () => ({ status: 503, chunks: [] }));
     const missing = { controller: 'b', since: new Date(start).toISOString(), reason: 'it answers with status 503' };
     expect(await peers.ask(question)).toEqual({ answers: [], unanswered: [missing] });
     clock.a += 5_000;
     expect((await peers.ask(question)).unanswered).toEqual([missing]);
-    answerWith(async () => ({ status: 200, text: '{"answer":1}' }));
+    answerWith(async () => said('{"answer":1}'));
     expect((await peers.ask(question)).unanswered).toEqual([]);
-    answerWith(async () => ({ status: 200, text: 'nonsense' }));
+    answerWith(async () => said('nonsense'));
     expect((await peers.ask(question)).unanswered).toEqual([
       { controller: 'b', since: new Date(start + 5_000).toISOString(), reason: 'its answer cannot be read' },
     ]);
@@ -185,6 +222,21 @@ describe('one that does not answer', () => {
     expect(first?.reason).toBe('it does not answer in time');
     await peers.ask(question);
     expect(limits[1]).toBeLessThan(limits[0] as number);
+  });
+
+  it('to a long question in time is given as much time for the next one, as long as it is heard of', async () => {
+    const { peers, alive, answerWith, limits } = rig();
+    answerWith(never);
+    const long = { ask: 'clientStatus', request: '', maxBytes: 9 } as const;
+    await peers.ask(long);
+    await peers.ask(long);
+    await peers.ask(question);
+    alive.delete('b');
+    await peers.ask(long);
+    const [first, second, short, last] = limits as [number, number, number, number];
+    expect(second).toBe(first);
+    expect(short).toBeLessThan(first);
+    expect(last).toBe(short);
   });
 
   it('and was not heard of for long, has been silent since it was heard of', async () => {

@@ -22,6 +22,7 @@ const nobody: OwnProxies = {
   config: async () => undefined,
   compare: () => 0,
   commit: () => undefined,
+  clientStatus: async () => [],
 };
 
 const record = (nodeId: string, controller: string, connected: boolean): NodeRecord => ({
@@ -42,6 +43,7 @@ function fleetOf(
   const fleet = createWholeFleet({
     own: { ...nobody, ...own },
     peers: {
+      others: () => [],
       ask: async (question) => {
         asked.push(question);
         return { answers: answers.map(([controller, answer]) => ({ controller, answer })), unanswered } as never;
