@@ -1,6 +1,6 @@
 /** The ClientStatusDiscoveryService of three controllers on a real etcd: whichever is asked tells of all proxies. */
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { Client, credentials } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   type ClientConfig,
@@ -8,14 +8,17 @@ import {
   ClientStatusResponseSchema,
   ConfigStatus,
 } from '../../src/gen/envoy/service/status/v3/csds_pb.js';
+import { newDataKey } from '../../src/lib/sealer.ts';
 import { type Controller, put, useTestCluster } from '../support/controllers.ts';
+import { startFairway, type TestFairway } from '../support/fairway.ts';
+import { connectAs, credentialsOf, joinAs } from '../support/member.ts';
 import { startToyProxy } from '../support/toy-proxy.ts';
 import { until } from '../support/until.ts';
 
 const names = ['a', 'b', 'c'] as const;
 const controllers: Controller[] = [];
 
-useTestCluster(async (cluster) => {
+const shared = useTestCluster(async (cluster) => {
   for (const name of names) controllers.push(await cluster.start(name));
 });
 
@@ -25,8 +28,12 @@ const same = (bytes: Buffer): Buffer => bytes;
 type Init = Parameters<typeof create<typeof ClientStatusRequestSchema>>[1];
 
 /** In order of their ids. */
-async function ask({ xdsPort }: Controller, init: Init = {}): Promise<readonly ClientConfig[]> {
-  const client = new Client(`127.0.0.1:${xdsPort}`, credentials.createInsecure());
+async function ask(
+  { xdsPort }: Pick<Controller, 'xdsPort'>,
+  init: Init = {},
+  asWhom: ChannelCredentials = credentials.createInsecure(),
+): Promise<readonly ClientConfig[]> {
+  const client = new Client(`localhost:${xdsPort}`, asWhom);
   const request = Buffer.from(toBinary(ClientStatusRequestSchema, create(ClientStatusRequestSchema, init)));
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   client.makeUnaryRequest(path, same, same, request, { deadline: Date.now() + 15_000 }, (error, bytes) => {
@@ -115,5 +122,34 @@ test('each controller tells of all proxies, and names those of one that does not
   for (const controller of [a, b]) {
     expect(summaryOf(await ask(controller))).toEqual(all(true, true, false));
     await until('the log to say so', () => incomplete(controller).some(([silent]) => String(silent) === 'c'));
+  }
+});
+
+test('a proxy with a certificate is told of itself alone, also by a controller that it is not connected to', async () => {
+  const dataKeys = newDataKey();
+  const [here, there] = (await Promise.all(
+    ['d', 'e'].map(async (name) => {
+      const store = { store: 'etcd', etcdEndpoints: shared.cluster.etcd.urls.join(','), etcdPrefix: '/tls' } as const;
+      const fairway = await startFairway({ dataKeys, config: { name, ...store, xdsTls: 'own' } });
+      onTestFinished(() => fairway.close());
+      return fairway;
+    }),
+  )) as [TestFairway, TestFairway];
+  await here.put({ kind: 'Fleet', metadata: { name: 'edge' }, spec: {} });
+  for (const [node, at] of [
+    ['one', here],
+    ['two', there],
+    ['three', there],
+  ] as const) {
+    const member = await joinAs(here, node);
+    const stream = await connectAs(at, member);
+    onTestFinished(() => stream.close());
+    for (const asked of [here, there]) {
+      const told = await until(`${node} to be told of`, async () => {
+        const configs = await ask(asked, {}, credentialsOf(member));
+        return configs.length > 0 && configs;
+      });
+      expect(told.map((config) => config.node?.id)).toEqual([node]);
+    }
   }
 });
