@@ -271,7 +271,7 @@ describe('delta xDS over gRPC', () => {
       node: encodeNode({ id: 'slow', cluster: 'edge' }),
     });
     stream.write(Buffer.concat([grpcHead(message), message]));
-    await level(() => expect(hub.fleet.streams()).toMatchObject([{ types: [{ pending: 1 }] }]));
+    await level(() => expect(hub.fleet.streams()).toMatchObject([{ types: [{ pending: 1, sentRevision: 1 }] }]));
     for (let revision = 2; revision < 200; revision++) {
       hub.commit({
         revision,
