@@ -4,6 +4,7 @@
  */
 import type { Resource, TypeUrl } from './resource.ts';
 import type { Entry } from './table.ts';
+import { joinShared } from './wire.ts';
 
 /** The resources of a response, and their framed bytes. */
 export interface Batch {
@@ -91,15 +92,8 @@ function make(entries: readonly Entry[]): Batch {
     chunks.push(head, resource.bytes);
     sizeBytes += head.byteLength + resource.bytes.byteLength;
   }
-  return { forms, chunks: sizeBytes < joinBytes || entries.length === 1 ? chunks : [join(chunks, sizeBytes)] };
-}
-
-function join(chunks: readonly Uint8Array[], sizeBytes: number): Uint8Array {
-  const joined = new Uint8Array(sizeBytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    joined.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return joined;
+  return {
+    forms,
+    chunks: sizeBytes < joinBytes || entries.length === 1 ? chunks : [joinShared({ chunks, sizeBytes })],
+  };
 }

@@ -51,6 +51,7 @@ export {
   decodeResource,
   type Frame,
   joinFrame,
+  joinShared,
   type Protocol,
   type WireResource,
 } from './wire.ts';

@@ -154,7 +154,7 @@ function nonceField(nonce: string): Uint8Array {
 }
 
 /** The frame as one piece of memory, for a transport that wants it so. */
-export function joinFrame({ chunks, sizeBytes }: Frame): Uint8Array {
+export function joinFrame({ chunks, sizeBytes }: Frame): Uint8Array<ArrayBuffer> {
   return joinInto(new Uint8Array(sizeBytes), chunks);
 }
 
@@ -163,7 +163,7 @@ export function joinShared({ chunks, sizeBytes }: Frame): Uint8Array {
   return joinInto(new Uint8Array(new SharedArrayBuffer(sizeBytes)), chunks);
 }
 
-function joinInto(bytes: Uint8Array, chunks: readonly Uint8Array[]): Uint8Array {
+function joinInto<B extends Uint8Array>(bytes: B, chunks: readonly Uint8Array[]): B {
   let at = 0;
   for (const chunk of chunks) {
     bytes.set(chunk, at);

@@ -10,6 +10,7 @@ import { runHere } from '../support/command-line.ts';
 import { type CaPaths, type CompanyCa, createCompanyRoot, writeCa } from '../support/company-ca.ts';
 import { startFairway, type TestFairway } from '../support/fairway.ts';
 import { connectAs, joinAs, renewAs, type TestMember, type TestStream } from '../support/member.ts';
+import { unclosing } from '../support/unclosing.ts';
 import { until } from '../support/until.ts';
 
 // A CA that a company's root has signed, in files: it signs for nodes and controllers as an own root does.
@@ -261,15 +262,3 @@ describe('a start', () => {
     await expect(start(files)).rejects.toThrow(words);
   });
 });
-
-/** Servers share a store, also one after the other: none closes it for the others. */
-function unclosing(shared: Store): Store {
-  return {
-    commit: (transaction) => shared.commit(transaction),
-    get: (key) => shared.get(key),
-    list: (prefix) => shared.list(prefix),
-    head: () => shared.head(),
-    watch: (after, signal) => shared.watch(after, signal),
-    close: async () => undefined,
-  };
-}

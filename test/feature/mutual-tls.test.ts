@@ -16,6 +16,7 @@ import {
   type TestStream,
   tokenFor,
 } from '../support/member.ts';
+import { unclosing } from '../support/unclosing.ts';
 import { until } from '../support/until.ts';
 
 // Membership of nodes by tokens and certificates, on a whole control plane.
@@ -443,15 +444,3 @@ describe('a certificate that expires', () => {
     }
   });
 });
-
-/** Two servers share a store: neither closes it for the other. */
-function unclosing(shared: Store): Store {
-  return {
-    commit: (transaction) => shared.commit(transaction),
-    get: (key) => shared.get(key),
-    list: (prefix) => shared.list(prefix),
-    head: () => shared.head(),
-    watch: (after, signal) => shared.watch(after, signal),
-    close: async () => undefined,
-  };
-}

@@ -1,5 +1,6 @@
 /** A call whose socket is on another thread. */
 import type { X509Certificate } from 'node:crypto';
+import { joinFrame, joinShared } from '../index.ts';
 import { type Call, type CallHandlers, copyBytes } from './call.ts';
 import { prefixBytes, writePrefix } from './message-reader.ts';
 import type { Outbox } from './parcel.ts';
@@ -80,21 +81,28 @@ export class FarCall implements Call {
 /** Copies of large pieces in memory that both threads see: many streams are sent the same ones. */
 const shared = new WeakMap<Uint8Array, Uint8Array>();
 
-/** What another thread can be given: large pieces are copied once for all who are sent them, unless they are in such memory; small ones are joined. */
+/**
+ * What another thread can be given: large pieces are copied once for all who are sent them, unless both threads see them as
+ * they are; small ones are joined.
+ */
 function handOver(pieces: readonly Uint8Array[]): { readonly pieces: Uint8Array[]; readonly moved: ArrayBuffer[] } {
   const given: Uint8Array[] = [];
   const moved: ArrayBuffer[] = [];
   let small: Uint8Array[] = [];
+  let smallBytes = 0;
   const join = (): void => {
     if (small.length === 0) return;
-    const joined = concat(small);
+    const joined = joinFrame({ chunks: small, sizeBytes: smallBytes });
     given.push(joined);
     moved.push(joined.buffer);
     small = [];
+    smallBytes = 0;
   };
   for (const piece of pieces) {
-    if (piece.byteLength <= copyBytes) small.push(piece);
-    else {
+    if (piece.byteLength <= copyBytes) {
+      small.push(piece);
+      smallBytes += piece.byteLength;
+    } else {
       join();
       given.push(sharedOf(piece));
     }
@@ -105,22 +113,7 @@ function handOver(pieces: readonly Uint8Array[]): { readonly pieces: Uint8Array[
 
 function sharedOf(piece: Uint8Array): Uint8Array {
   if (piece.buffer instanceof SharedArrayBuffer) return piece;
-  const known = shared.get(piece);
-  if (known !== undefined) return known;
-  const copy = new Uint8Array(new SharedArrayBuffer(piece.byteLength));
-  copy.set(piece);
+  const copy = shared.get(piece) ?? joinShared({ chunks: [piece], sizeBytes: piece.byteLength });
   shared.set(piece, copy);
   return copy;
-}
-
-function concat(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  let sizeBytes = 0;
-  for (const piece of pieces) sizeBytes += piece.byteLength;
-  const joined = new Uint8Array(sizeBytes);
-  let at = 0;
-  for (const piece of pieces) {
-    joined.set(piece, at);
-    at += piece.byteLength;
-  }
-  return joined;
 }
